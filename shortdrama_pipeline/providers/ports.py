@@ -27,12 +27,13 @@ class Contract:
     """What is verified about a protocol, with the document or test that says so.
 
     `rejection_codes` maps a vendor error code to what it proves; a code not listed proves nothing
-    (P-5.5). `retention_s` is how long a job can be queried, `result_url_s` how long a link lives.
+    (P-5.5). `asynchronous_kinds` are the media kinds answered with a job; the others are answered
+    inline. `retention_s` is how long a job can be queried, `result_url_s` how long a link lives.
     """
 
     protocol: str
     version: str
-    synchronous: bool
+    asynchronous_kinds: frozenset[str]
     source: str
     rejection_codes: Mapping[str, RejectionClass] = field(default_factory=dict)
     lookup_by_client_id: bool = False  # a verified query by our own identity (P-10.4)
@@ -211,7 +212,9 @@ class Adapter(Protocol):
     @property
     def contract(self) -> Contract: ...
 
-    def build_create(self, binding: Binding, request: Json, *, client_id: str, read_media: ReadMedia) -> HttpCall:
+    def build_create(
+        self, binding: Binding, request: Json, *, client_id: str, read_media: ReadMedia
+    ) -> HttpCall:
         """`request` is the item of the PlanSnapshot. `client_id` is the attempt id."""
         ...
 
@@ -229,7 +232,7 @@ class Adapter(Protocol):
         """Query by our own identity, or None where the contract has none."""
         ...
 
-    def read_lookup(self, answer: HttpAnswer) -> AcceptedJob | AnsweredInline | None | Unknown:
+    def read_lookup(self, answer: HttpAnswer) -> AcceptedJob | AnsweredInline | Unknown | None:
         """None is "the vendor knows no such request"; whether that is proof, the contract says."""
         ...
 
