@@ -178,6 +178,14 @@ def find_by_ids(tx: sa.Connection, version_ids: Sequence[str]) -> dict[str, Vers
     return {row.version_id: read_version(row) for row in rows}
 
 
+def find_results(tx: sa.Connection, attempt_id: str) -> dict[int, str]:
+    """Return the versions a paid result already became, by output slot."""
+    rows = tx.execute(
+        sa.select(versions.c.slot, versions.c.version_id).where(versions.c.attempt_id == attempt_id)
+    )
+    return {row.slot: row.version_id for row in rows}
+
+
 def read_version(row: sa.Row[tuple[object, ...]]) -> Version:
     """Turn a row of `versions` (or of a join that holds all its columns) into a value."""
     fields = row._mapping  # noqa: SLF001 the documented way to read by column
@@ -194,14 +202,11 @@ def _lock_episodes(tx: sa.Connection, episode_ids: set[str]) -> None:
 
 def _find_by_results(tx: sa.Connection, drafts: Sequence[Draft]) -> dict[tuple[str | None, int | None], str]:
     attempt_ids = {draft.attempt_id for draft in drafts if draft.attempt_id}
-    if not attempt_ids:
-        return {}
-    rows = tx.execute(
-        sa.select(versions.c.attempt_id, versions.c.slot, versions.c.version_id).where(
-            versions.c.attempt_id.in_(attempt_ids)
-        )
-    )
-    return {(row.attempt_id, row.slot): row.version_id for row in rows}
+    return {
+        (attempt_id, slot): version_id
+        for attempt_id in attempt_ids
+        for slot, version_id in find_results(tx, attempt_id).items()
+    }
 
 
 def _find_newest(
