@@ -237,7 +237,11 @@ tasks = sa.Table(
         "state in ('succeeded', 'failed', 'cancelled') or next_action_at is not null", name="open_has_next_action"
     ),  # V-10
     sa.CheckConstraint("state <> 'failed' or reason is not null", name="failed_has_reason"),  # P-4.5
-    sa.Index("ix_tasks_due_queued", "next_action_at", postgresql_where=sa.text("state = 'queued'")),
+    # Per binding, so that one saturated channel never hides the due work of another.
+    sa.Index("ix_tasks_due_queued", "binding_id", "next_action_at", postgresql_where=sa.text("state = 'queued'")),
+    sa.Index(  # what counts against `in_flight_max`
+        "ix_tasks_in_flight", "binding_id", postgresql_where=sa.text("state in ('running', 'waitingProvider')")
+    ),
     sa.Index(
         "ix_tasks_due_open", "next_action_at",
         postgresql_where=sa.text("state in ('running', 'waitingProvider', 'ingesting', 'needsReconciliation')"),
