@@ -106,7 +106,7 @@ class LocalObjectStore:
         return self._place(sha256).is_file()
 
     def verify(self, sha256: str) -> bool:
-        """Read the bytes again: do they still have their hash?"""
+        """Read the bytes again and say whether they still have their hash."""
         with self.path(sha256).open("rb") as source:
             return hashlib.file_digest(source, "sha256").hexdigest() == sha256
 

@@ -32,9 +32,11 @@ PACKETS_MAX = 600_000
 SECONDS_MAX = 30
 HEAD_BYTES = 64
 BLACK_LUMA_MAX = 20  # of 255: darker than this on every sampled picture is "black"
-FROZEN_DIFFERENCE_MAX = 2  # luma steps, in any of 32 x 32 cells, between the sampled pictures
+FROZEN_STEPS_MAX = 2  # luma steps, in any of 32 x 32 cells, between the sampled pictures
 
 _AGAIN = "Transfer the result again (`task transfer`); if it stays so, the vendor's result is broken"
+
+_NO_LINKS = {"enable_drefs": "0", "use_absolute_path": "0"}  # a film may not point at other files
 
 # first bytes -> (media type, demuxer). RIFF, ISO media and EBML are told apart further on.
 _MAGIC: tuple[tuple[bytes, str, str], ...] = (
@@ -275,7 +277,7 @@ def _video_facts(opened: InputContainer, video: VideoStream, counted: _Counted, 
         "frame_rate": [rate.numerator, rate.denominator], "frames": counted.packets,
         "duration_ms": counted.end_ms,
         "black": all(max(each) <= BLACK_LUMA_MAX for each in lumas),
-        "frozen": len(lumas) > 1 and all(_difference(lumas[0], each) <= FROZEN_DIFFERENCE_MAX for each in lumas[1:]),
+        "frozen": len(lumas) > 1 and all(_same(lumas[0], each) for each in lumas[1:]),
     }  # fmt: skip
 
 
@@ -305,8 +307,8 @@ def _luma(picture: VideoFrame) -> list[int]:
     return [int(each) for each in bytes(small.planes[0])]
 
 
-def _difference(one: list[int], other: list[int]) -> int:
-    return max(abs(a - b) for a, b in zip(one, other, strict=True))
+def _same(one: list[int], other: list[int]) -> bool:
+    return max(abs(a - b) for a, b in zip(one, other, strict=True)) <= FROZEN_STEPS_MAX
 
 
 def _is_cover(stream: VideoStream) -> bool:
