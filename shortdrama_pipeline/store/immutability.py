@@ -1,0 +1,94 @@
+"""What the database refuses to change: append-only tables, and the few facts that may move one way.
+
+`install(connection)` is called once by the schema, after the tables exist. It may be repeated.
+Grants and Quotes can only be used up, shortened, revoked or closed: never enlarged or re-opened.
+"""
+
+import sqlalchemy as sa
+
+APPEND_ONLY = (
+    "plans",
+    "price_versions",
+    "executions",
+    "ledger_entries",
+    "events",
+    "audit_log",
+    "versions",
+    "edges",
+    "decisions",
+    "gates",
+    "callbacks",
+    "render_plans",
+)
+
+_REFUSE = """
+create or replace function refuse_change() returns trigger language plpgsql as $$
+begin
+    raise exception '% is append-only: % refused', tg_table_name, lower(tg_op)
+        using errcode = 'integrity_constraint_violation', constraint = 'append_only', table = tg_table_name;
+end $$
+"""
+
+_GRANTS = """
+create or replace function guard_grants() returns trigger language plpgsql as $$
+begin
+    if to_jsonb(new) - array['used_micros', 'uses', 'expires_at', 'revoked_at']
+       is distinct from to_jsonb(old) - array['used_micros', 'uses', 'expires_at', 'revoked_at']
+       or new.used_micros < old.used_micros or new.uses < old.uses or new.expires_at > old.expires_at
+       or (old.revoked_at is not null and new.revoked_at is distinct from old.revoked_at)
+    then
+        raise exception 'a Grant can be used, shortened or revoked, nothing else'
+            using errcode = 'integrity_constraint_violation', constraint = 'grant_never_grows',
+                  table = 'grants';
+    end if;
+    return new;
+end $$
+"""
+
+_QUOTES = """
+create or replace function guard_quotes() returns trigger language plpgsql as $$
+begin
+    if row(new.quote_id, new.plan_id, new.input_hash, new.total_micros, new.currency, new.actor)
+       is distinct from
+       row(old.quote_id, old.plan_id, old.input_hash, old.total_micros, old.currency, old.actor)
+       or new.expires_at > old.expires_at
+       or (old.state <> 'open' and row(new.state, new.superseded_by)
+                                   is distinct from row(old.state, old.superseded_by))
+    then
+        raise exception 'a Quote can be confirmed or superseded once, nothing else'
+            using errcode = 'integrity_constraint_violation', constraint = 'quote_closes_once',
+                  table = 'quotes';
+    end if;
+    return new;
+end $$
+"""
+
+_BATCHES = """
+create or replace function guard_batches() returns trigger language plpgsql as $$
+begin
+    if to_jsonb(new) - 'backfilled_at' is distinct from to_jsonb(old) - 'backfilled_at' then
+        raise exception 'a batch covers what it was planned for'
+            using errcode = 'integrity_constraint_violation', constraint = 'batch_fixed', table = 'batches';
+    end if;
+    return new;
+end $$
+"""
+
+
+def install(connection: sa.Connection) -> None:
+    """Create the guarding functions and triggers."""
+    for function in (_REFUSE, _GRANTS, _QUOTES, _BATCHES):
+        connection.exec_driver_sql(function)
+    for table in APPEND_ONLY:
+        _trigger(connection, table, "append_only", "before update or delete", "for each row", "refuse_change")
+        _trigger(connection, table, "no_truncate", "before truncate", "for each statement", "refuse_change")
+    for table in ("grants", "quotes", "batches"):
+        _trigger(connection, table, "guard", "before update", "for each row", f"guard_{table}")
+        _trigger(connection, table, "no_delete", "before delete", "for each row", "refuse_change")
+        _trigger(connection, table, "no_truncate", "before truncate", "for each statement", "refuse_change")
+
+
+def _trigger(connection: sa.Connection, table: str, name: str, when: str, each: str, function: str) -> None:
+    connection.exec_driver_sql(
+        f"create or replace trigger {table}_{name} {when} on {table} {each} execute function {function}()"
+    )
