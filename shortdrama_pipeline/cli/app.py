@@ -4,14 +4,15 @@
 needs with `session.open_studio()`, calls one service, and hands the result to `output.show`.
 """
 
+import os
 import sys
-
-import click
-import typer
+from importlib import import_module
+from importlib.util import find_spec
 
 from shortdrama_pipeline.cli import output
-from shortdrama_pipeline.errors import ShortdramaError
+from shortdrama_pipeline.errors import UsageError
 
+PROGRAM = "shortdrama"
 NOUNS = {
     "series": "a project: brief, bible, wallet, bindings, schedule",
     "episode": "allocate, import, show, run",
@@ -31,34 +32,54 @@ NOUNS = {
     "dev": "start everything a studio uses",
     "demo": "a script goes in, a finished episode comes out",
 }
-
-
-class LazyNouns(click.Group):
-    """Imports `cli/<noun>.py` only when that noun is called, so that start-up stays short."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(NOUNS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in NOUNS:
-            return None
-        from importlib import import_module
-
-        return typer.main.get_command(import_module(f"shortdrama_pipeline.cli.{cmd_name}").app)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Nouns"):
-            formatter.write_dl(list(NOUNS.items()))
+INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run one command; every error leaves with its exit code and says what to do."""
-    arguments = output.take_global_options(sys.argv[1:])
+    """Run one command and end with its exit code; every error says what to do."""
     try:
-        LazyNouns(name="shortdrama", help=__doc__)(arguments, standalone_mode=False)
-    except ShortdramaError as error:
-        sys.exit(output.fail(error))
-    except click.ClickException as error:
-        sys.exit(output.fail_usage(error))
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has gone, such as `head`; nobody is left to be told
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
+
+
+def run(words: list[str]) -> int:
+    """Run the command `words`; return its exit code (interface: 0, 2 to 7, or 1 for a fault of ours)."""
+    try:
+        output.options = output.Options()
+        arguments = output.take_global_options(words)
+        return _call(arguments)
+    except BrokenPipeError:
+        raise
+    except KeyboardInterrupt:
+        output.note("Stopped waiting; what was handed over goes on.")
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last door: everything leaves with words and a code
+        return output.fail(error)
+
+
+def _call(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in {"-h", "--help", "help"}:
+        output.overview(NOUNS)
+        return 0 if arguments else UsageError.exit_code
+    if arguments[0] == "--version":
+        from importlib.metadata import version
+
+        output.line(f"shortdrama-pipeline {version('shortdrama-pipeline')}")
+        return 0
+    noun, *rest = arguments
+    module = f"shortdrama_pipeline.cli.{noun}"
+    if noun not in NOUNS or find_spec(module) is None:
+        raise UsageError(
+            f"There is no command `{PROGRAM} {noun}`",
+            hint=output.nearest(noun, NOUNS) or f"`{PROGRAM} --help` lists the commands",
+        )
+    import typer
+
+    app: typer.Typer = import_module(module).app
+    app._add_completion = False  # noqa: SLF001 - typer would offer to install it under every noun
+    result: object = typer.main.get_command(app)(rest, prog_name=f"{PROGRAM} {noun}", standalone_mode=False)
+    return result if type(result) is int else 0

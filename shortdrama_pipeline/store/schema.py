@@ -19,3 +19,11 @@ def upgrade(url: str) -> None:
         metadata.create_all(connection)
         if find_spec("shortdrama_pipeline.store.guards"):
             import_module("shortdrama_pipeline.store.guards").install(connection)
+
+
+def beside(url: str, *, suffix: str, driver: str) -> str:
+    """Return the URL of a database on the same server whose name has `suffix` behind."""
+    own = sa.make_url(url)
+    return own.set(
+        drivername=f"postgresql+{driver}", database=f"{own.database or ''}{suffix}"
+    ).render_as_string(hide_password=False)

@@ -1,0 +1,35 @@
+"""What a verb asks for: the settings, the studio, and who is acting. Opened when asked, not before."""
+
+import getpass
+import os
+from functools import cache
+
+from shortdrama_pipeline.cli import output
+from shortdrama_pipeline.rules.actors import parse_actor
+from shortdrama_pipeline.services.context import Studio
+from shortdrama_pipeline.settings import Settings, load
+
+
+def settings() -> Settings:
+    """Return the settings of --home and --config, the environment, or the folder one stands in."""
+    return load(output.options.home, output.options.config, environment=os.environ)
+
+
+def open_studio() -> Studio:
+    """Open the studio of this home; its embedded database is started when it is not running."""
+    from shortdrama_pipeline.services.opening import open_studio as open_it
+
+    return open_it(settings())
+
+
+def actor() -> str:
+    """Return who decides: --actor, or else the person logged in (D-22)."""
+    return str(parse_actor(output.options.actor or f"person:{_login_name()}"))
+
+
+@cache
+def _login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name, as in some containers
+        return f"uid-{os.getuid()}"
