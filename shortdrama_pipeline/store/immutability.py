@@ -78,7 +78,7 @@ end $$
 def install(connection: sa.Connection) -> None:
     """Create the guarding functions and triggers."""
     for function in (_REFUSE, _GRANTS, _QUOTES, _BATCHES):
-        connection.exec_driver_sql(function)
+        connection.exec_driver_sql(function.replace("%", "%%"))
     for table in APPEND_ONLY:
         _trigger(connection, table, "append_only", "before update or delete", "for each row", "refuse_change")
         _trigger(connection, table, "no_truncate", "before truncate", "for each statement", "refuse_change")
