@@ -6,7 +6,7 @@ Text is never changed or dropped; only white space at the edges of a cue goes.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 WIDE_UNITS = 21
@@ -16,6 +16,7 @@ LINE_UNITS = 16 * WIDE_UNITS  # = 42 * NARROW_UNITS
 # Kinsoku: what may not begin a line, and what may not end one.
 NO_START = frozenset("，。、；：？！…—～·ー・,.;:?!%％‰℃°)]}）］｝〕〉》」』】〗”’»々")
 NO_END = frozenset("([{（［｛〔〈《「『【〖“‘«$¥￥￡#＃@")
+_CLAUSE_ENDS = frozenset("。！？；，、：…,;:.!?")
 _CLAUSE = re.compile(r".*?(?:[。！？；，、：…]+|—{2,}|[.!?;,:]+(?=\s|$))[”’』」）》】\")]*\s*|.+$", re.DOTALL)
 
 
@@ -30,13 +31,13 @@ def _units(character: str) -> int:
     return WIDE_UNITS if unicodedata.east_asian_width(character) in {"W", "F"} else NARROW_UNITS
 
 
-def split_text(text: str, *, units_max: int = LINE_UNITS) -> list[str]:
+def split_text(text: str) -> list[str]:
     """Cut one line of the script into cues, at clause ends first, then at legal breaks, evenly."""
     flat = " ".join(text.split())
     cues: list[str] = []
     for clause in _CLAUSE.findall(flat):
-        for part in break_line(clause, units_max=units_max):
-            if cues and units((cues[-1] + part).strip()) <= units_max and not _ends_sentence(cues[-1], part):
+        for part in break_line(clause, LINE_UNITS):
+            if cues and units((cues[-1] + part).strip()) <= LINE_UNITS and not _ends_sentence(cues[-1], part):
                 cues[-1] += part
             else:
                 cues.append(part)
@@ -45,32 +46,34 @@ def split_text(text: str, *, units_max: int = LINE_UNITS) -> list[str]:
 
 def _ends_sentence(before: str, after: str) -> bool:
     """A short outcry may share a cue with what follows; two real sentences may not."""
-    return (
-        before.rstrip('”’』」）》】") ')[-1:] in set("。！？.!?…")
-        and units(before) + units(after) > 10 * WIDE_UNITS
-    )
+    stop = before.rstrip('”’』」）》】") ')[-1:] in set("。！？.!?…")
+    return stop and units(before) + units(after) > 10 * WIDE_UNITS
 
 
-def break_line(text: str, *, units_max: int) -> list[str]:
-    """Cut `text` into the fewest parts of at most `units_max`, about equally long, at legal breaks."""
-    total = units(text.strip())
-    if total <= units_max:
+def break_line(text: str, width_max: int, measure: Callable[[str], int] = units) -> list[str]:
+    """Cut `text` into the fewest parts of at most `width_max`, about equally long, at legal breaks.
+
+    A part ends early after a comma or stop that lies near its middle. `measure` tells widths.
+    """
+    total = measure(text.strip())
+    if total <= width_max:
         return [text]
-    parts = -(-total // units_max)
-    aim = min(units_max, -(-total // parts) + WIDE_UNITS)
+    aim = -(-total // -(-total // width_max))
     lines = [""]
-    for token in _tokens(text, units_max):
-        if lines[-1] and units((lines[-1] + token).rstrip()) > aim:
+    for token in _tokens(text, width_max, measure):
+        width = measure(lines[-1].rstrip())
+        at_clause = lines[-1].rstrip()[-1:] in _CLAUSE_ENDS and width * 5 >= aim * 3
+        if lines[-1] and (at_clause or width >= aim or measure((lines[-1] + token).rstrip()) > width_max):
             lines.append("")
         lines[-1] += token
     return lines
 
 
-def _tokens(text: str, units_max: int) -> Iterator[str]:
+def _tokens(text: str, width_max: int, measure: Callable[[str], int]) -> Iterator[str]:
     """Yield what may not be broken: words, and single wide characters with their punctuation."""
     token = ""
     for character in text:
-        word_too_long = units(token + character) > units_max
+        word_too_long = measure(token + character) > width_max
         if token and (_may_break(token, character) or word_too_long):
             yield token
             token = ""
