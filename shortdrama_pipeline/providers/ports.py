@@ -46,6 +46,7 @@ class Contract:
     query_timeout_s: int = 20
     retention_s: int = 7 * 86_400
     result_url_s: int = 86_400
+    voices: tuple[str, ...] = ()  # what its speech can be asked for; a binding's label `voices` narrows it
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,21 @@ CONTRACT = Contract(
     query_timeout_s=20,
     retention_s=7 * 86_400,
     result_url_s=86_400,
+    voices=(
+        "female-1",
+        "male-1",
+        "female-2",
+        "male-2",
+        "female-3",
+        "male-3",
+        "female-4",
+        "male-4",
+        "old-woman-1",
+        "old-man-1",
+        "girl-1",
+        "boy-1",
+        "narrator",
+    ),
 )
 
 
