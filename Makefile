@@ -1,0 +1,45 @@
+# `make help` lists the targets. Everything runs in .venv, which `make setup` builds from the lock.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.made-from
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo dev test check bench lock
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
+
+setup: $(STAMP) ## build .venv from requirements.lock with pip alone
+
+# The stamp holds what the environment was made from, so a changed lock or pyproject makes it anew.
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make setup PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+demo: setup ## a script goes in, a finished episode comes out
+	@$(BIN)/shortdrama demo
+
+dev: setup ## start everything a studio uses, until Ctrl-C
+	@$(BIN)/shortdrama dev
+
+test: setup ## the whole test suite
+	@$(BIN)/python -m pytest -q -n 2 $(PYTEST_ARGS)
+
+check: setup ## format, lint, types, and the walls between the rooms
+	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff --quiet . | head -40; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+bench: setup ## measure the hot paths
+	@$(BIN)/python -m tests.bench
+
+lock: ## write requirements.lock anew from pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --no-strip-extras --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate --python-version 3.11 --quiet --output-file requirements.lock
