@@ -58,7 +58,7 @@ def serve(home: Path, *, port: int | None = None, tell: Callable[[str], None] = 
         base_url = f"http://127.0.0.1:{number}"
         provider = Provider(home, base_url=base_url, key=ensure_key(home))
         (home / "port").write_text(str(number))
-        tell(f"rehearsal provider: {base_url}")
+        tell(base_url)
         configuration = misanswers.configuration(build_app(provider), port=number)
         uvicorn.Server(configuration).run(sockets=[listener])
 
