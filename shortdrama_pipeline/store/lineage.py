@@ -1,17 +1,33 @@
-"""The graph of an episode's versions, as staleness reads it. One read, by the episode's index."""
+"""The graph of an episode's versions, as staleness reads it. Read by the indexes of the episode."""
 
 import sqlalchemy as sa
 
 from shortdrama_pipeline.rules.staleness import Node
 from shortdrama_pipeline.store.edges import find_episode_edges
-from shortdrama_pipeline.store.tables import versions
+from shortdrama_pipeline.store.tables import selections, versions
 
 
 def find_nodes(tx: sa.Connection, episode_id: str) -> list[Node]:
-    """Return every version of the episode with its origins.
+    """Return every version of the episode with its origins, and what it uses or chose of other episodes.
 
+    Those others stand without origins: whether they are stale is a question of their own episode.
     `content_key` is the database's digest of content and file, without origins: jsonb has one spelling.
     """
+    uses: dict[str, list[str]] = {}
+    for edge in find_episode_edges(tx, episode_id):
+        uses.setdefault(edge.version_id, []).append(edge.used_version_id)
+    nodes = _nodes(tx, versions.c.episode_id == episode_id, uses)
+    known = {node.version_id for node in nodes}
+    chosen = tx.execute(
+        sa.select(selections.c.version_id).where(selections.c.episode_id == episode_id)
+    ).scalars()
+    foreign = {*chosen, *(used for listed in uses.values() for used in listed)} - known
+    if foreign:
+        nodes += _nodes(tx, versions.c.version_id.in_(sorted(foreign)), {})
+    return nodes
+
+
+def _nodes(tx: sa.Connection, condition: sa.ColumnElement[bool], uses: dict[str, list[str]]) -> list[Node]:
     content_key = sa.func.md5(versions.c.content.cast(sa.Text)).concat(
         sa.func.coalesce(versions.c.sha256, "")
     )
@@ -23,12 +39,9 @@ def find_nodes(tx: sa.Connection, episode_id: str) -> list[Node]:
             versions.c.role,
             content_key.label("content_key"),
         )
-        .where(versions.c.episode_id == episode_id)
+        .where(condition)
         .order_by(versions.c.subject, versions.c.role, versions.c.number)
-    ).all()
-    uses: dict[str, list[str]] = {}
-    for edge in find_episode_edges(tx, episode_id):
-        uses.setdefault(edge.version_id, []).append(edge.used_version_id)
+    )
     return [
         Node(
             row.version_id,
