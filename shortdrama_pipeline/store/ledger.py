@@ -80,7 +80,8 @@ def replay(tx: sa.Connection) -> dict[tuple[str, str], int]:
     rows = tx.execute(
         sa.text(
             "select account, currency, sum(delta)::bigint as balance from ("
-            " select credit_account as account, currency, amount_micros as delta from ledger_entries union all"
+            " select credit_account as account, currency, amount_micros as delta from ledger_entries"
+            " union all"
             " select debit_account, currency, -amount_micros from ledger_entries) moved"
             " group by account, currency order by account, currency"
         )

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from shortdrama_pipeline.errors import UnknownId
+from shortdrama_pipeline.errors import StaleState, UnknownId
 from shortdrama_pipeline.ids import new_id
 from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.rules.quotes import QuotedItem, QuoteState
@@ -94,14 +94,16 @@ def unknown_quote(quote_id: str) -> UnknownId:
 
 
 def record_confirmed(tx: sa.Connection, quote_ids: Sequence[str]) -> None:
-    """Close locked Quotes as confirmed."""
-    tx.execute(
+    """Close locked Quotes as confirmed; one that expired while its locks were awaited undoes all (P-3.3)."""
+    moved = tx.execute(
         sa.text(
-            "update quotes set state = 'confirmed'"
-            " where quote_id = any(cast(:quote_ids as text[])) and state = 'open'"
+            "update quotes set state = 'confirmed' where quote_id = any(cast(:quote_ids as text[]))"
+            " and state = 'open' and expires_at > clock_timestamp()"
         ),
         {"quote_ids": list(quote_ids)},
     )
+    if moved.rowcount != len(quote_ids):
+        raise StaleState("A Quote expired at the last moment", hint="Confirm again for a new Quote")
 
 
 def record_superseded(tx: sa.Connection, quote_id: str, *, by: str) -> bool:

@@ -113,7 +113,7 @@ def release_many(
     bills: Sequence[Bill] = (),
     actor: str,
 ) -> Moved:
-    """Give held sums back, once facts prove nothing is due (P-1.11). Vendors' bills are booked all the same."""
+    """Give held sums back, once facts prove nothing is due (P-1.11); vendors' bills are booked anyhow."""
     rows = _move(tx, task_ids, Released(), reason=reason)
     entries: list[Entry] = []
     for row in rows:
@@ -123,7 +123,7 @@ def release_many(
 
 
 def book_spend_many(tx: sa.Connection, bills: Sequence[Bill], *, actor: str) -> None:
-    """Book what vendors charged, once per attempt; above the allowed cost it is the platform's (D-7, D-15)."""
+    """Book vendors' charges, once per attempt; above the allowed cost they are the platform's (D-7, D-15)."""
     _book(tx, [], bills, actor)
 
 
