@@ -81,5 +81,10 @@ def _call(arguments: list[str]) -> int:
 
     app: typer.Typer = import_module(module).app
     app._add_completion = False  # noqa: SLF001 - typer would offer to install it under every noun
+    if not rest and len(app.registered_commands) + len(app.registered_groups) > 1:
+        if output.options.json:
+            raise UsageError("Name a verb", hint=f"`{PROGRAM} {noun} --help` lists them")
+        typer.main.get_command(app)(["--help"], prog_name=f"{PROGRAM} {noun}", standalone_mode=False)
+        return UsageError.exit_code
     result: object = typer.main.get_command(app)(rest, prog_name=f"{PROGRAM} {noun}", standalone_mode=False)
     return result if type(result) is int else 0

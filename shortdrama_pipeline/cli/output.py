@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Document = Mapping[str, object]
 Report = Callable[[str, int, int], None]  # what is being done, how many are done, of how many
 PLAIN_SECONDS = 10  # between two plain lines about the same thing
+PLAIN_WIDTH = 10_000  # where nobody sees the edge, nothing is cut
 FAULT_CODE = 1
 
 _SECRETS = (
@@ -223,7 +224,7 @@ def _plain_report() -> Report:
 def _console() -> "Console":
     from rich.console import Console
 
-    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    return Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
 
 
 def _lay_out(console: "Console", document: object) -> None:
@@ -232,14 +233,12 @@ def _lay_out(console: "Console", document: object) -> None:
     from rich.table import Table
 
     if not isinstance(document, dict):
-        console.print(escape(_cell(document)))
+        console.print(_cell(document), markup=False)
         return
-    facts = Table.grid(padding=(0, 2))
-    for name, value in document.items():
-        if not _is_rows(value):
-            facts.add_row(escape(name.replace("_", " ")), escape(_cell(value)))
-    if facts.row_count:
-        console.print(facts)
+    facts = {name.replace("_", " "): _cell(value) for name, value in document.items() if not _is_rows(value)}
+    width = max(map(len, facts), default=0)
+    for name, text in facts.items():
+        console.print(f"{name:<{width}}  {text}", markup=False, soft_wrap=True)
     for name, rows in document.items():
         if _is_rows(rows):
             table = Table(title=escape(name.replace("_", " ")), title_justify="left")

@@ -8,7 +8,11 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from shortdrama_pipeline.errors import Outside
+from shortdrama_pipeline.errors import Outside, ShortdramaError, StaleState
+
+CONNECT_SECONDS_MAX = 5
+# A transaction is short: one that waits for a lock or sits idle this long belongs to a process in trouble.
+SESSION = "-c timezone=UTC -c lock_timeout=15s -c idle_in_transaction_session_timeout=120s"
 
 
 class Database:
@@ -20,19 +24,19 @@ class Database:
             pool_size=pool_size,
             max_overflow=4,
             pool_pre_ping=True,
-            connect_args={"connect_timeout": 5, "options": "-c timezone=UTC"},
+            connect_args={"connect_timeout": CONNECT_SECONDS_MAX, "options": SESSION},
         )
 
     @contextmanager
     def begin(self) -> Iterator[sa.Connection]:
         """One transaction: committed on return, rolled back on any exception."""
-        with _outside_if_down(), self.engine.begin() as tx:
+        with _named(), self.engine.begin() as tx:
             yield tx
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A read-only look; nothing written in it stays."""
-        with _outside_if_down(), self.engine.connect() as tx:
+        with _named(), self.engine.connect() as tx:
             yield tx
             tx.rollback()
 
@@ -41,11 +45,39 @@ class Database:
 
 
 @contextmanager
-def _outside_if_down() -> Iterator[None]:
+def _named() -> Iterator[None]:
+    """Give what the server or the line to it did a name of ours; a broken rule passes as it is."""
     try:
         yield
     except sa.exc.OperationalError as error:
+        raise _name(str(getattr(error.orig, "sqlstate", None) or "")) from error
+    except sa.exc.TimeoutError as error:
         raise Outside(
-            "The database does not answer",
-            hint="Start it again (any shortdrama command does, for the embedded one) and repeat the command",
+            "Every connection of this process is in use",
+            hint="Start fewer workers in one process, then repeat",
         ) from error
+
+
+def _name(sqlstate: str) -> ShortdramaError:
+    """See PostgreSQL's appendix A: classes 40, 53, 55 and 57; everything else is a line that is down."""
+    match sqlstate:
+        case "40001" | "40P01" | "55P03":
+            return StaleState(
+                "Another process was working on the same rows", hint="Nothing is changed; repeat the command"
+            )
+        case "53100":
+            return Outside(
+                "The database's disk is full", hint="Free some space, then repeat; nothing is lost"
+            )
+        case "53200" | "53300" | "53400":
+            return Outside(
+                "The database has no connection or memory left",
+                hint="Stop some workers, or wait, then repeat",
+            )
+        case "57014":
+            return Outside("The database took too long", hint="Repeat the command when it is less busy")
+        case _:
+            return Outside(
+                "The database does not answer",
+                hint="Start it again (any shortdrama command does, for the embedded one), then repeat the command",
+            )

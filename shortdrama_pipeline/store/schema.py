@@ -10,8 +10,11 @@ from shortdrama_pipeline.store.tables import metadata
 UPGRADE_LOCK = 0x5D_0001  # one upgrade at a time on a database
 
 
-def upgrade(url: str) -> None:
-    """Make or change the tables, once, whoever asks at the same time; a no-op when they are current."""
+def upgrade(url: str) -> str:
+    """Make or change the tables, once, whoever asks at the same time; a no-op when they are current.
+
+    Returns the revision it now has.
+    """
     engine = sa.create_engine(url, poolclass=sa.NullPool)
     with engine.begin() as connection:
         connection.execute(sa.text("set local lock_timeout = '30s'"))
@@ -19,6 +22,7 @@ def upgrade(url: str) -> None:
         metadata.create_all(connection)
         if find_spec("shortdrama_pipeline.store.guards"):
             import_module("shortdrama_pipeline.store.guards").install(connection)
+    return "unfrozen"
 
 
 def beside(url: str, *, suffix: str, driver: str) -> str:
