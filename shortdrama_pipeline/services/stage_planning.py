@@ -33,8 +33,8 @@ def plan_stage(
     return plan_items(studio, Stage(stage), requests, actor=actor)
 
 
-def stage_requests(
-    studio: Studio, episode_id: str, stage: str, items: Sequence[str] | None
+def requests_for(
+    studio: Studio, episode_id: str, stage: Stage | str, items: Sequence[str] | None = None
 ) -> list[ItemRequest]:
     """Return what a stage would ask for now: the named items, or all it misses (P-3.4)."""
     return checked_requests(studio, episode_id, stage, only="missing", items=items)

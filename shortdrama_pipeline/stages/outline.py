@@ -14,6 +14,8 @@ def _owed(view: View) -> list[Key]:  # noqa: ARG001 the same for every episode
 
 
 def _requests(view: View) -> list[ItemRequest]:
+    if not view.brief and view.version(SUBJECT) is not None:
+        return []  # imported, and no brief to make another from
     if not view.brief:
         raise NotReady(
             f"Episode {view.episode_id} has no brief to plan a story from",

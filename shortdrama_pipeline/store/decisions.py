@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from shortdrama_pipeline.ids import new_id
 from shortdrama_pipeline.store.tables import decisions, versions
@@ -71,7 +72,7 @@ def find_newest_decisions(tx: sa.Connection, episode_id: str) -> dict[str, Decis
         sa.select(decisions)
         .join(versions, versions.c.version_id == decisions.c.version_id)
         .where(versions.c.episode_id == episode_id)
-        .distinct(decisions.c.version_id)
+        .ext(distinct_on(decisions.c.version_id))
         .order_by(decisions.c.version_id, decisions.c.created_at.desc(), decisions.c.decision_id.desc())
     )
     return {row.version_id: _read(row) for row in rows}

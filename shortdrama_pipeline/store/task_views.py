@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.rules.states import TaskState
@@ -49,7 +50,7 @@ def find_newest_orders(tx: sa.Connection, episode_id: str) -> dict[Key, Order]:
     rows = tx.execute(
         sa.select(*columns)
         .where(tasks.c.episode_id == episode_id)
-        .distinct(tasks.c.subject, tasks.c.role)
+        .ext(distinct_on(tasks.c.subject, tasks.c.role))
         .order_by(tasks.c.subject, tasks.c.role, tasks.c.created_at.desc(), tasks.c.task_id.desc())
     )
     orders = [Order(**row._mapping) for row in rows]  # noqa: SLF001 the documented way to read by column

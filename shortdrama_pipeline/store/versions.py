@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from shortdrama_pipeline.errors import UnknownId
 from shortdrama_pipeline.ids import new_id
@@ -217,7 +218,7 @@ def _find_newest(
     rows = tx.execute(
         sa.select(*columns, versions.c.number, versions.c.digest, versions.c.version_id)
         .where(sa.tuple_(*columns).in_(sorted(keys)))
-        .distinct(*columns)
+        .ext(distinct_on(*columns))
         .order_by(*columns, versions.c.number.desc())
     )
     return {(r.episode_id, r.subject, r.role): (r.number, r.digest, r.version_id) for r in rows}
