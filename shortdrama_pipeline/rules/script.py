@@ -16,6 +16,13 @@ class LineKind(StrEnum):
     ACTION = "action"
 
 
+# The `manner` of an ACTION that is an instruction and not seen: kept so that no word of the script is lost.
+TRANSITION = "transition"  # "CUT TO:", 淡出: the cut follows it
+PRESENT = "characters"  # "人物：林晚、顾沉": who is in the scene
+ATTRIBUTION = "attribution"  # of prose, "女曰：", "said Mrs. Bennet": told by who speaks
+INSTRUCTIONS = (TRANSITION, PRESENT, ATTRIBUTION)
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One thing said or done.
