@@ -79,5 +79,5 @@ def _name(sqlstate: str) -> ShortdramaError:
         case _:
             return Outside(
                 "The database does not answer",
-                hint="Start it again (any shortdrama command does, for the embedded one), then repeat the command",
+                hint="Start it again (any command starts the embedded one), then repeat",
             )

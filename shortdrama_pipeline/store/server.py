@@ -42,6 +42,9 @@ _SETTINGS = {
     "log_line_prefix": "%m [%p] %d ",
 }
 
+_PG_CTL = ("-w", "-t", "60", "-s")  # wait for the end of it, say only what is wrong
+_STILL_GOING = ("pre-existing shared memory block", "already exists")  # a killed server's last processes
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -129,12 +132,10 @@ def stop(home: Path) -> bool:
     if server is None or not server.answers():
         return False
     with _lock(server.keys):
-        ended = programs.run(
-            "pg_ctl", "stop", "-D", str(server.data), "-m", "fast", "-w", "-t", "60", "-s", uid=server.uid
-        )
+        ended = programs.run("pg_ctl", "stop", *_PG_CTL, "-D", str(server.data), "-m", "fast", uid=server.uid)
     if ended.code and server.answers():
         raise Outside(
-            f"PostgreSQL did not stop: {_last_line(ended.text)}",
+            f"PostgreSQL did not stop: {_cause(ended.text)}",
             hint=f"Read {server.log}",
             log=str(server.log),
         )
@@ -211,34 +212,23 @@ def _launch(server: Server, settings: Mapping[str, str]) -> None:
     if server.log.exists() and server.log.stat().st_size > LOG_BYTES_MAX:
         server.log.replace(server.log.with_suffix(".log.1"))
     server.log.touch(mode=0o600)
-    said_before = server.log.stat().st_size
     if server.uid is not None:
         os.chown(server.data / "shortdrama.conf", server.uid, server.uid)
         os.chown(server.log, server.uid, server.uid)
-    _forget_stale_pid(server)
     said = ""
     for _ in range(START_TRIES_MAX):
+        _forget_stale_pid(server)
+        said_before = server.log.stat().st_size
         ended = programs.run(
-            "pg_ctl",
-            "start",
-            "-D",
-            str(server.data),
-            "-l",
-            str(server.log),
-            "-w",
-            "-t",
-            "60",
-            "-s",
-            uid=server.uid,
+            "pg_ctl", "start", *_PG_CTL, "-D", str(server.data), "-l", str(server.log), uid=server.uid
         )
-        if ended.code == 0:
+        if ended.code == 0 or server.answers():
             return
         with server.log.open("rb") as file:
             file.seek(said_before)
             said = file.read().decode(errors="replace") + ended.text
-        if "pre-existing shared memory block" not in said:
+        if not any(sign in said for sign in _STILL_GOING):
             break
-        said_before = server.log.stat().st_size
         threading.Event().wait(0.25)
     raise _reason(said, server)
 
@@ -248,13 +238,13 @@ def _quoted(value: str) -> str:
 
 
 def _forget_stale_pid(server: Server) -> None:
-    """Drop a pid file whose number now belongs to another program of this user.
+    """Drop lock files that a killed server left, when no process works in its data folder any more.
 
-    PostgreSQL itself drops one whose number nobody has, but takes any living process for its own.
+    PostgreSQL does so by itself, except when their number now belongs to any other program of this user.
     """
     file = server.data / "postmaster.pid"
     processes = Path("/proc")
-    if not file.exists() or not processes.is_dir():
+    if not processes.is_dir() or server.answers():
         return
     data = server.data.resolve()
     for process in processes.iterdir():
@@ -263,7 +253,8 @@ def _forget_stale_pid(server: Server) -> None:
                 return  # one of its own is still there; PostgreSQL decides
         except OSError:
             continue
-    file.unlink()
+    for each in (file, server.sockets / ".s.PGSQL.5432.lock", server.sockets / ".s.PGSQL.5432"):
+        each.unlink(missing_ok=True)
 
 
 def _make_databases(server: Server) -> None:
@@ -314,14 +305,14 @@ def _reason(said: str, server: Server) -> Outside:
             place=str(server.place), log=str(server.log),
         )  # fmt: skip
     return Outside(
-        f"PostgreSQL did not start: {_last_line(said)}",
+        f"PostgreSQL did not start: {_cause(said)}",
         hint=f"Read {server.log}; `shortdrama db stop` ends a server that hangs",
         place=str(server.place), log=str(server.log),
     )  # fmt: skip
 
 
-def _last_line(said: str) -> str:
-    """Return the line that names the cause: the last fatal one, or else the last."""
+def _cause(said: str) -> str:
+    """Return the line that names the cause: the first that complains, or else the last."""
     lines = [line for line in said.splitlines() if line.strip()]
-    causes = [line for line in lines if "FATAL" in line or "error:" in line]
-    return (causes or lines or ["no reason given"])[-1]
+    causes = (line for line in lines if any(word in line for word in ("invalid", "FATAL", "PANIC", "error:")))
+    return next(causes, (lines or ["no reason given"])[-1])
