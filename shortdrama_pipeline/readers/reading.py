@@ -26,10 +26,14 @@ def read_script(path: Path, *, language: str | None = None) -> ReadScript:
 
     Raises UnreadableScript, with line and reason, for what is no script or beyond the limits.
     """
+    return read_raw(read_bytes(path), ending=path.suffix, language=language)
+
+
+def read_raw(raw: bytes, *, ending: str, language: str | None = None) -> ReadScript:
+    """Read the bytes of a file whose name ended so, such as `.md`."""
     if language is not None:
         named_language(language)
-    ending = path.suffix.casefold()
-    raw = read_bytes(path)
+    ending = ending.casefold()
     if is_word(raw) or ending in WORD:
         return read_word(raw, language=language)
     if ending in OLD_WORD:

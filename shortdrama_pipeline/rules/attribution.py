@@ -37,9 +37,9 @@ _LEAD_ZH = re.compile(
 _TOWARDS_ZH = re.compile(r"^(?P<who>.{1,8}?)(?P<to>[对向朝冲跟].{1,8})$")
 _ADVERBS_ZH = re.compile(
     r"(?:(?:(?P<a>[一-龥])(?P=a)(?P<b>[一-龥])(?P=b)|[一-龥]{2})[地的]|[一-龥]然|[一-龥]声|"
-    r"(?P<c>[冷淡轻缓慢默悄柔弱怯幽静狠暗])(?P=c)|[一-龥]{0,3}着|点头|摇头|皱眉|转身|抬头|低头|咬牙|咬着牙|红着脸|一面|一边|连忙|急忙|赶紧|赶忙|慌忙|只好|不禁|"
-    r"不由得|忍不住|开口|继续|再次|这才|方才|大怒|大喜|大惊|怒|泣|哭|笑|嗔|叹|惊|喜|又|便|就|也|才|忙|乃|遂|复|亦|却|"
-    r"都|还|只|且|方|则|因|先|再)$"
+    r"(?P<c>[冷淡轻缓慢默悄柔弱怯幽静狠暗])(?P=c)|[一-龥]{0,3}着|点头|摇头|皱眉|转身|抬头|低头|咬牙|红着脸|"
+    r"一面|一边|连忙|急忙|赶紧|赶忙|慌忙|只好|不禁|不由得|忍不住|开口|继续|再次|这才|方才|大怒|大喜|大惊|"
+    r"[怒泣哭笑嗔叹惊喜又便就也才忙乃遂复亦却都还只且方则因先再])$"
 )
 
 _TITLE_EN = (
@@ -50,10 +50,11 @@ _NAME_EN = rf"(?:{_TITLE_EN} )?[A-Z][A-Za-z'’\-]+(?: [A-Z][A-Za-z'’\-]+){{0,
 _THE_EN = r"(?:[Tt]he|[Mm]y|[Aa]n?) (?:[a-z\-]+ ){0,2}?[a-z\-]+"
 _PRONOUN_EN = r"(?:I|[Hh]e|[Ss]he|[Tt]hey|[Ww]e|[Ii]t|(?:[Hh]is|[Hh]er|[Tt]heir) [a-z\-]+(?: [a-z\-]+)?)"
 _VERB_EN = (
-    r"(?:said|says|asked|asks|replied|replies|answered|cried|shouted|whispered|murmured|muttered|returned|exclaimed|"
-    r"remarked|observed|continued|added|began|inquired|enquired|demanded|called|yelled|screamed|sobbed|laughed|sighed|"
-    r"growled|snapped|responded|repeated|agreed|explained|announced|declared|suggested|went on|interrupted|protested|"
-    r"pleaded|begged|gasped|breathed|hissed|ejaculated|chuckled|groaned|admitted|insisted|told|thought)"
+    r"(?:said|says|asked|asks|replied|replies|answered|cried|shouted|whispered|murmured|muttered|returned|"
+    r"exclaimed|remarked|observed|continued|added|began|inquired|enquired|demanded|called|yelled|screamed|"
+    r"sobbed|laughed|sighed|growled|snapped|responded|repeated|agreed|explained|announced|declared|suggested|"
+    r"went on|interrupted|protested|pleaded|begged|gasped|breathed|hissed|ejaculated|chuckled|groaned|"
+    r"admitted|insisted|told|thought)"
 )
 _MANNER_EN = r"(?:(?P<manner>[a-z]+ly) )?"
 _AFTER_THE = r"[,.;:!?—–\-]| (?:with|as|in|to|and|at|from|after|when|who|again|aloud|quietly)\b|\s*$"
@@ -66,9 +67,9 @@ _BEFORE_DIRECT = re.compile(
 _CLAUSE_END_EN = re.compile(r"[,.;:!?—–]+\s*")
 _SENTENCE_START_EN = re.compile(r"(?<=[.!?;])\s+|^\s*")
 _NO_NAMES_EN = {
-    "Then", "And", "But", "So", "Now", "Suddenly", "When", "Well", "Yes", "No", "Oh", "There", "Here", "What",
-    "That", "This", "Somebody", "Someone", "Nobody", "Everybody", "Everyone", "One", "Who", "You", "He", "She",
-    "They", "We", "It", "His", "Her", "Their",
+    "Then", "And", "But", "So", "Now", "Suddenly", "When", "Well", "Yes", "No", "Oh", "There", "Here",
+    "What", "That", "This", "Somebody", "Someone", "Nobody", "Everybody", "Everyone", "One", "Who", "You", "He",
+    "She", "They", "We", "It", "His", "Her", "Their",
 }  # fmt: skip
 
 
