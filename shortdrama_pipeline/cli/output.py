@@ -103,7 +103,7 @@ def fail(error: BaseException) -> int:
         note("".join(traceback.format_exception(error)))
     if options.json:
         told = {"code": code, "message": message, "hint": hint, "facts": facts}
-        line(redact(json.dumps({"error": plain(told)}, ensure_ascii=False, indent=2)))
+        line(json.dumps({"error": _redacted(plain(told))}, ensure_ascii=False, indent=2))
     else:
         particulars = ", ".join(f"{name} {_cell(value)}" for name, value in facts.items())
         why = f"{code.replace('_', ' ')}{': ' if particulars else ''}{particulars}"
@@ -133,6 +133,18 @@ def redact(text: str) -> str:
     for pattern, instead in _SECRETS:
         text = pattern.sub(instead, text)
     return text
+
+
+def _redacted(value: object) -> object:
+    match value:
+        case str():
+            return redact(value)
+        case dict():
+            return {name: _redacted(each) for name, each in value.items()}
+        case list():
+            return [_redacted(each) for each in value]
+        case _:
+            return value
 
 
 def overview(nouns: Mapping[str, str]) -> None:
@@ -256,14 +268,14 @@ def _is_rows(value: object) -> bool:
 
 def _cell(value: object) -> str:
     match value:
-        case None | "" | [] | {}:
+        case None | "" | []:
             return "-"
         case bool():
             return "yes" if value else "no"
         case {"micros": int(micros), "currency": str(currency), **rest} if not rest:
             return str(Money(micros, currency))
-        case dict():
-            return ", ".join(f"{name} {_cell(each)}" for name, each in value.items())
+        case dict():  # a mapping pattern matches any mapping, the empty one too
+            return ", ".join(f"{name} {_cell(each)}" for name, each in value.items()) or "-"
         case list():
             return ", ".join(_cell(each) for each in value)
         case _:
