@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from shortdrama_pipeline.errors import MediaInvalid
 from shortdrama_pipeline.rules.states import TaskState, VersionKind
 from shortdrama_pipeline.stages import text_results
-from shortdrama_pipeline.store.selections import replace_selection, select_if_none
+from shortdrama_pipeline.store.selections import replace_selection, select_where_none
 from shortdrama_pipeline.store.versions import Draft, find_by_ids, find_results, record_versions
 
 # Of what a file is, by the role it plays (§2); text roles are named by their subject.
@@ -59,31 +59,59 @@ class StoredOutput:
     text: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What one attempt of a task delivered."""
+
+    task: PaidTask
+    attempt_id: str
+    outputs: Sequence[StoredOutput]
+
+
 def register_result(
     tx: sa.Connection, task: PaidTask, attempt_id: str, outputs: Sequence[StoredOutput]
 ) -> list[str]:
-    """Make one version per output, in slot order; return their ids. Idempotent by (attempt, slot) (V-8).
+    """Make one version per output, in slot order; return their ids. See `register_results`."""
+    return register_results(tx, [Delivered(task, attempt_id, outputs)])[0]
 
-    The first becomes the choice where nothing is chosen yet, or where the order itself was to replace
-    the present choice (`constraints.replaces`); never for a task that ended without delivery (D-10).
-    Raises MediaInvalid for a text that is not what was asked for: quarantine it.
+
+def register_results(tx: sa.Connection, results: Sequence[Delivered]) -> list[list[str]]:
+    """Make one version per output of each result; ids by result, in slot order.
+
+    Idempotent by (attempt, slot) (V-8), set-based, and safe beside another worker's batch.
+
+    The first output becomes the choice where nothing is chosen yet, or where the order itself was to
+    replace the present choice (`constraints.replaces`); never for a task that ended without delivery
+    (D-10). Raises MediaInvalid for a text that is not what was asked for: quarantine it.
     """
-    known = find_results(tx, attempt_id)
-    ordered = sorted(outputs, key=lambda each: each.slot)
-    ids = record_versions(tx, [_draft(task, attempt_id, each) for each in ordered])
-    fresh = [version_id for each, version_id in zip(ordered, ids, strict=True) if each.slot not in known]
-    if fresh and task.state not in _ENDED_WITHOUT_DELIVERY:
-        _choose(tx, task, fresh[0])
-    return ids
+    known = find_results(tx, [each.attempt_id for each in results])
+    drafts = [
+        _draft(each.task, each.attempt_id, output)
+        for each in results
+        for output in sorted(each.outputs, key=lambda output: output.slot)
+    ]
+    ids = iter(record_versions(tx, drafts))
+    made = [[next(ids) for _ in each.outputs] for each in results]
+    fresh = [
+        (each.task, version_ids[0])
+        for each, version_ids in zip(results, made, strict=True)
+        if version_ids
+        and each.task.state not in _ENDED_WITHOUT_DELIVERY
+        and not any(attempt_id == each.attempt_id for attempt_id, _ in known)
+    ]
+    _choose(tx, fresh)
+    return made
 
 
-def _choose(tx: sa.Connection, task: PaidTask, version_id: str) -> None:
-    version = find_by_ids(tx, [version_id])[version_id]
-    if select_if_none(tx, version, actor=version.actor):
-        return
-    replaces = _object(task.request.get("constraints")).get("replaces")
-    if isinstance(replaces, str):
-        replace_selection(tx, version, seen=replaces, actor=version.actor)
+def _choose(tx: sa.Connection, fresh: Sequence[tuple[PaidTask, str]]) -> None:
+    """Fill empty choices, and let an ordered redo take the place of exactly what it was to replace."""
+    versions = find_by_ids(tx, [version_id for _, version_id in fresh])
+    taken = select_where_none(tx, [versions[version_id] for _, version_id in fresh])
+    for task, version_id in fresh:
+        replaces = _object(task.request.get("constraints")).get("replaces")
+        if version_id not in taken and isinstance(replaces, str):
+            version = versions[version_id]
+            replace_selection(tx, version, seen=replaces, actor=version.actor)
 
 
 def _draft(task: PaidTask, attempt_id: str, output: StoredOutput) -> Draft:

@@ -46,20 +46,24 @@ def select_versions(tx: sa.Connection, chosen: Sequence[Version], *, actor: str)
     )
 
 
-def select_if_none(tx: sa.Connection, version: Version, *, actor: str) -> bool:
-    """Choose `version` only where nothing is chosen yet; tell whether it is now the choice."""
-    done = tx.execute(
-        insert(selections)
-        .values(
-            episode_id=version.episode_id,
-            subject=version.subject,
-            role=version.role,
-            version_id=version.version_id,
-            actor=actor,
-        )
-        .on_conflict_do_nothing()
+def select_where_none(tx: sa.Connection, candidates: Sequence[Version]) -> set[str]:
+    """Choose each only where nothing is chosen yet; return the ids that are now the choice."""
+    if not candidates:
+        return set()
+    rows = [
+        {
+            "episode_id": v.episode_id,
+            "subject": v.subject,
+            "role": v.role,
+            "version_id": v.version_id,
+            "actor": v.actor,
+        }
+        for v in candidates
+    ]
+    taken = tx.execute(
+        insert(selections).values(rows).on_conflict_do_nothing().returning(selections.c.version_id)
     )
-    return done.rowcount == 1
+    return set(taken.scalars())
 
 
 def replace_selection(tx: sa.Connection, version: Version, *, seen: str, actor: str) -> bool:

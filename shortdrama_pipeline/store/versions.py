@@ -115,7 +115,7 @@ def record_versions(tx: sa.Connection, drafts: Sequence[Draft]) -> list[str]:
     if not drafts:
         return []
     _lock_episodes(tx, {draft.episode_id for draft in drafts})
-    by_result = _find_by_results(tx, drafts)
+    by_result = find_results(tx, [draft.attempt_id for draft in drafts if draft.attempt_id])
     newest = _find_newest(tx, drafts)
     ids: list[str] = []
     rows: list[dict[str, object]] = []
@@ -123,16 +123,15 @@ def record_versions(tx: sa.Connection, drafts: Sequence[Draft]) -> list[str]:
     for draft in drafts:
         key = (draft.episode_id, draft.subject, draft.role)
         number, digest, version_id = newest.get(key, (0, "", ""))
-        known = by_result.get((draft.attempt_id, draft.slot)) if draft.attempt_id else None
-        if known is None and draft.attempt_id is None and digest == draft.digest:
-            known = version_id
+        result = (draft.attempt_id or "", draft.slot or 0)
+        known = by_result.get(result) if draft.attempt_id else version_id if digest == draft.digest else None
         if known is not None:
             ids.append(known)
             continue
         version_id = new_id("ver")
         newest[key] = (number + 1, draft.digest, version_id)
         if draft.attempt_id:
-            by_result[draft.attempt_id, draft.slot] = version_id
+            by_result[result] = version_id
         rows.append(_row(draft, version_id, number + 1))
         new_edges += [Edge(version_id, used, purpose) for used, purpose in sorted(set(draft.uses))]
         ids.append(version_id)
@@ -179,12 +178,16 @@ def find_by_ids(tx: sa.Connection, version_ids: Sequence[str]) -> dict[str, Vers
     return {row.version_id: read_version(row) for row in rows}
 
 
-def find_results(tx: sa.Connection, attempt_id: str) -> dict[int, str]:
-    """Return the versions a paid result already became, by output slot."""
+def find_results(tx: sa.Connection, attempt_ids: Sequence[str]) -> dict[tuple[str, int], str]:
+    """Return the versions that paid results already became, by (attempt, output slot)."""
+    if not attempt_ids:
+        return {}
     rows = tx.execute(
-        sa.select(versions.c.slot, versions.c.version_id).where(versions.c.attempt_id == attempt_id)
+        sa.select(versions.c.attempt_id, versions.c.slot, versions.c.version_id).where(
+            versions.c.attempt_id.in_(sorted(set(attempt_ids)))
+        )
     )
-    return {row.slot: row.version_id for row in rows}
+    return {(row.attempt_id, row.slot): row.version_id for row in rows}
 
 
 def read_version(row: sa.Row[tuple[object, ...]]) -> Version:
@@ -199,15 +202,6 @@ def _lock_episodes(tx: sa.Connection, episode_ids: set[str]) -> None:
             sa.text("select pg_advisory_xact_lock(hashtextextended(:key, 0))"),
             {"key": f"versions:{episode_id}"},
         )
-
-
-def _find_by_results(tx: sa.Connection, drafts: Sequence[Draft]) -> dict[tuple[str | None, int | None], str]:
-    attempt_ids = {draft.attempt_id for draft in drafts if draft.attempt_id}
-    return {
-        (attempt_id, slot): version_id
-        for attempt_id in attempt_ids
-        for slot, version_id in find_results(tx, attempt_id).items()
-    }
 
 
 def _find_newest(
