@@ -13,6 +13,7 @@ from shortdrama_pipeline.media.object_store import LocalObjectStore
 from shortdrama_pipeline.providers.ports import Binding
 from shortdrama_pipeline.providers.registry import ADAPTERS
 from shortdrama_pipeline.services.context import Studio
+from shortdrama_pipeline.services.pricing import ensure_published
 from shortdrama_pipeline.settings import BindingSettings, Settings
 from shortdrama_pipeline.store import schema, server
 from shortdrama_pipeline.store.database import Database
@@ -27,13 +28,15 @@ def open_studio(settings: Settings) -> Studio:
     bindings = bindings_of(settings)
     url = database_url(settings)
     schema.upgrade(url)
-    return Studio(
+    studio = Studio(
         settings=settings,
         db=Database(url),
         objects=LocalObjectStore(settings.home / "media"),
         bindings=bindings,
         adapters=ADAPTERS,
     )
+    ensure_published(studio)
+    return studio
 
 
 def database_url(settings: Settings) -> str:

@@ -60,7 +60,7 @@ def _micros(name: str) -> sa.Column[int]:
 
 
 def _one_of(column: str, words: type) -> sa.CheckConstraint:
-    listed = ", ".join(f"'{word}'" for word in words)  # type: ignore[var-annotated, attr-defined]
+    listed = ", ".join(f"'{word}'" for word in words)  # type: ignore[attr-defined]
     return sa.CheckConstraint(f"{column} in ({listed})", name=f"{column}_known")
 
 
