@@ -102,6 +102,12 @@ def find_open_quotes(tx: sa.Connection, episode_id: str, *, now: datetime) -> di
     return {row.stage: row.quote_id for row in rows}
 
 
+def clock(tx: sa.Connection) -> datetime:
+    """Return the database's time."""
+    now: datetime = tx.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
+    return now
+
+
 def find_priced_bindings(tx: sa.Connection) -> frozenset[str]:
     """Return the bindings that have a published price."""
     return frozenset(tx.execute(sa.select(price_versions.c.binding_id).distinct()).scalars())
