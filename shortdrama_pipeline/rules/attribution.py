@@ -68,8 +68,8 @@ _CLAUSE_END_EN = re.compile(r"[,.;:!?—–]+\s*")
 _SENTENCE_START_EN = re.compile(r"(?<=[.!?;])\s+|^\s*")
 _NO_NAMES_EN = {
     "Then", "And", "But", "So", "Now", "Suddenly", "When", "Well", "Yes", "No", "Oh", "There", "Here",
-    "What", "That", "This", "Somebody", "Someone", "Nobody", "Everybody", "Everyone", "One", "Who", "You", "He",
-    "She", "They", "We", "It", "His", "Her", "Their",
+    "What", "That", "This", "Somebody", "Someone", "Nobody", "Everybody", "Everyone", "One", "Who", "You",
+    "He", "She", "They", "We", "It", "His", "Her", "Their",
 }  # fmt: skip
 
 

@@ -38,6 +38,7 @@ _MOVES = {
     "detail": ("push_in", "tilt_down", "still"),
 }
 _CLAUSE = re.compile(r"[^。！？!?；;，,、…—.:：]*[。！？!?；;，,、…—.:：]*[”’」』\"')）]*\s*")
+_WORD = re.compile(r"\S{1,40}\s*|\s+")
 _HEARD_ONLY = re.compile(r"O\.\s?[SC]\.|OFF.?SCREEN|\bOC\b", re.IGNORECASE)
 _VOICE_OVER = re.compile(r"V\.?\s?O\b|VOICE.?OVER|画外|电话|录音|旁白", re.IGNORECASE)
 _STRONG = ("！", "!", "？", "?", "…", "—")
@@ -78,6 +79,7 @@ class _SceneBoard:
     visible: frozenset[str]  # who speaks in the scene without being a voice from elsewhere
     cuts: list[_Cut] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)  # actions that have no shot yet
+    detailed: set[str] = field(default_factory=set)  # props that had their detail
     transition: str = "cut"
 
     def add(self, cut: _Cut) -> None:
@@ -194,9 +196,9 @@ def _act(board: _SceneBoard, line: Line) -> None:
         else:
             board.waiting.append(line.text)
             return
-    seen = {each for cut in board.cuts for each in cut.props if cut.size == "detail"}
-    if set(props) - seen:
+    if not board.detailed.issuperset(props):
         _flush(board)
+        board.detailed.update(props)
         board.add(_Cut("detail", max(DETAIL_MS, _action_ms(line.text, board)), props=props, action=line.text))
     else:
         board.waiting.append(line.text)
@@ -380,40 +382,33 @@ def _parts(line: Line, language: str) -> Iterator[str]:
         yield line.text
         return
     part = ""
-    for clause in _speakable_clauses(line.text):
-        if can_be_spoken(part) and estimated_ms(part + clause, language, line.kind) > limit:
+    for chunk in _speakable(_chunks(line, language, limit)):
+        if part and estimated_ms(part + chunk, language, line.kind) > limit:
             yield part
             part = ""
-        part += clause
-        while estimated_ms(part, language, line.kind) > limit:
-            cut = _fitting(part, language, line.kind, limit)
-            yield part[:cut]
-            part = part[cut:]
+        part += chunk
     yield part
 
 
-def _speakable_clauses(text: str) -> list[str]:
-    """Return the clauses, each with something to say: a lone mark stays with the clause before."""
-    clauses: list[str] = []
-    for match in _CLAUSE.finditer(text):
-        if clauses and not (can_be_spoken(match.group()) and can_be_spoken(clauses[-1])):
-            clauses[-1] += match.group()
-        elif match.group():
-            clauses.append(match.group())
-    return clauses
+def _chunks(line: Line, language: str, limit: int) -> Iterator[str]:
+    """Yield clauses, and words of a clause that is too long for a shot by itself."""
+    for clause in _CLAUSE.findall(line.text):
+        if estimated_ms(clause, language, line.kind) <= limit:
+            yield clause
+        else:
+            yield from _WORD.findall(clause)
 
 
-def _fitting(text: str, language: str, kind: LineKind, limit: int) -> int:
-    """Return where to cut one endless clause: at a space if there is one, and never inside a word."""
-    low, high = 1, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (
-            (middle, high) if estimated_ms(text[:middle], language, kind) <= limit else (low, middle - 1)
-        )
-    space = text.rfind(" ", 0, low) + 1
-    cut = space if space and can_be_spoken(text[:space]) else low
-    return cut if can_be_spoken(text[cut:]) else max(1, cut - 1)
+def _speakable(chunks: Iterator[str]) -> Iterator[str]:
+    """Join what cannot be spoken to what it follows, or to the first chunk that can."""
+    held = ""
+    for chunk in chunks:
+        if can_be_spoken(held) and can_be_spoken(chunk):
+            yield held
+            held = ""
+        held += chunk
+    if held:
+        yield held
 
 
 # --- the whole --------------------------------------------------------------------------------------
