@@ -137,6 +137,12 @@ def _require_duration(found: Probe, expectations: Mapping[str, object]) -> None:
         raise _invalid(f"{have} ms where {asked} ms were asked for", duration_ms=have, asked_ms=asked)
 
 
+def demuxer_of(path: Path) -> str:
+    """Return the one demuxer that may open the file, by its first bytes."""
+    with path.open("rb") as source:
+        return _sniff(source.read(HEAD_BYTES))[1]
+
+
 # --- by kind ------------------------------------------------------------------------------------
 
 

@@ -19,15 +19,24 @@ def ffmpeg_path() -> Path:
     return Path(imageio_ffmpeg.get_ffmpeg_exe())
 
 
-def run_ffmpeg(arguments: Sequence[str | Path], *, seconds_max: int = SECONDS_MAX) -> str:
+def run_ffmpeg(
+    arguments: Sequence[str | Path], *, cwd: Path | None = None, seconds_max: int = SECONDS_MAX
+) -> str:
     """Run to the end and return what it wrote to stderr. Raises ToolFailed, Outside if the disk is full.
 
-    Inputs are local files only. The process dies with an interrupted caller or after `seconds_max`.
+    Inputs are local files only; names inside filters are relative to `cwd`, so none needs escaping.
+    The process dies with an interrupted caller or after `seconds_max`.
     """
     command = [str(ffmpeg_path()), "-hide_banner", "-nostdin", "-y", *(str(each) for each in arguments)]
     try:
         ended = subprocess.run(
-            command, check=False, capture_output=True, timeout=seconds_max, text=True, errors="replace"
+            command,
+            check=False,
+            capture_output=True,
+            timeout=seconds_max,
+            text=True,
+            errors="replace",
+            cwd=cwd,
         )
     except subprocess.TimeoutExpired as error:
         raise ToolFailed(
