@@ -1,0 +1,77 @@
+"""What the sensors decide: pure functions of what they saw. Words of Dagster stand in their callers."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from shortdrama_pipeline.rules.stages import ORDER, PAID
+from shortdrama_pipeline.rules.states import Stage
+from shortdrama_pipeline.services.watching import Complete
+from shortdrama_pipeline.store.watching import Delivery, PassedGateRow
+
+SEEN_MAX = 1000  # ids a cursor remembers: more than fit into the overlap that is looked at again
+
+
+class Dated(Protocol):
+    """A row with an id and a time."""
+
+    @property
+    def row_id(self) -> str: ...
+
+    @property
+    def created_at(self) -> datetime: ...
+
+
+Row = TypeVar("Row", bound=Dated)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a sensor has looked: a time, and the ids it saw near it, since commits overtake each other."""
+
+    at: datetime | None = None
+    seen: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def read(cls, cursor: str | None) -> "Mark":
+        if not cursor:
+            return cls()
+        raw = json.loads(cursor)
+        return cls(datetime.fromisoformat(raw["at"]) if raw["at"] else None, tuple(raw["seen"]))
+
+    def write(self) -> str:
+        return json.dumps({"at": self.at.isoformat() if self.at else None, "seen": list(self.seen)})
+
+    def unseen(self, rows: Sequence[Row]) -> list[Row]:
+        return [row for row in rows if row.row_id not in self.seen]
+
+    def after(self, rows: Sequence[Row]) -> "Mark":
+        """Return the mark once these rows are dealt with."""
+        seen = [*self.seen, *(row.row_id for row in self.unseen(rows))]
+        times = [row.created_at for row in rows] + ([self.at] if self.at else [])
+        return Mark(max(times) if times else None, tuple(seen[-SEEN_MAX:]))
+
+
+def to_run(deliveries: Sequence[Delivery], *, asked: frozenset[str]) -> list[Delivery]:
+    """Return what to hand over now: not a batch's row, which goes by its backfill, nor one just asked for."""
+    return [each for each in deliveries if each.batch_id is None and each.outbox_id not in asked]
+
+
+def stage_to_plan(gate: PassedGateRow) -> Stage | None:
+    """Return the stage after this gate if something of it may have to be bought."""
+    later = ORDER[ORDER.index(Stage(gate.stage)) + 1 :]
+    return later[0] if later and later[0] in PAID else None
+
+
+def to_materialise(
+    complete: Sequence[Complete], shown: Mapping[tuple[str, str], str | None]
+) -> list[Complete]:
+    """Return the complete stages whose asset does not show this very product yet."""
+    return [each for each in complete if shown.get((each.episode_id, each.stage)) != each.digest]
+
+
+def turns_to_start(due: int, *, active: int, most: int) -> int:
+    """Return how many more turns at the engine to ask for."""
+    return max(0, min(due, most - active)) if due else 0

@@ -1,0 +1,108 @@
+"""What is true in our rows, shown in Dagster: passed gates, complete stages, alerts."""
+
+import logging
+
+import dagster as dg
+
+from assets.building import EPISODES
+from resources.studio import StudioResource
+from sensors import deciding
+from sensors.jobs import NO_RETRY, finish, plan
+from sensors.scheduling import plan_request
+from shortdrama_pipeline.services import watching
+from shortdrama_pipeline.services.watching import Complete
+from shortdrama_pipeline.store.watching import AlertRow, PassedGateRow
+
+
+@dg.sensor(
+    job=plan,
+    minimum_interval_seconds=4,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Shows a person's word as `<stage>_confirmed` and asks for the next stage's free plan.",
+)
+def passed_gates(context: dg.SensorEvaluationContext, studio: StudioResource) -> dg.SensorResult:
+    mark = deciding.Mark.read(context.cursor)
+    rows = watching.gates_since(studio.open(), mark.at)
+    new = mark.unseen(rows)
+    planned = [(row, stage) for row in new if (stage := deciding.stage_to_plan(row))]
+    partitions = sorted({row.episode_id for row in new})
+    return dg.SensorResult(
+        dynamic_partitions_requests=[EPISODES.build_add_request(partitions)] if partitions else [],
+        asset_events=[confirmed_event(row) for row in new],
+        run_requests=[plan_request(row.episode_id, stage, key=row.gate_id) for row, stage in planned],
+        cursor=mark.after(rows).write(),
+    )
+
+
+def confirmed_event(row: PassedGateRow) -> dg.AssetMaterialization:
+    """Say who passed which gate, for which digest."""
+    return dg.AssetMaterialization(
+        asset_key=f"{row.stage}_confirmed",
+        partition=row.episode_id,
+        metadata={"passed by": row.actor, "passed at": row.created_at.isoformat(), "digest": row.digest},
+        tags={"dagster/data_version": row.digest},
+    )
+
+
+@dg.sensor(
+    job=finish,
+    minimum_interval_seconds=4,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Materialises a stage when its last item is in, and the stages that are made by rule.",
+)
+def completed_stages(context: dg.SensorEvaluationContext, studio: StudioResource) -> dg.SensorResult:
+    mark = deciding.Mark.read(context.cursor)
+    moved = watching.completed_since(studio.open(), mark.at)
+    shown = {(each.episode_id, str(each.stage)): shown_digest(context, each) for each in moved.complete}
+    todo = deciding.to_materialise(moved.complete, shown)
+    partitions = sorted({each.episode_id for each in todo})
+    return dg.SensorResult(
+        dynamic_partitions_requests=[EPISODES.build_add_request(partitions)] if partitions else [],
+        run_requests=[stage_request(each) for each in todo],
+        cursor=deciding.Mark(moved.seen_until).write(),
+    )
+
+
+def shown_digest(context: dg.SensorEvaluationContext, complete: Complete) -> str | None:
+    """Return the data version that the stage's asset shows for this episode."""
+    record = context.instance.get_latest_data_version_record(
+        dg.AssetKey(str(complete.stage)), partition_key=complete.episode_id
+    )
+    tags = record.asset_materialization.tags if record and record.asset_materialization else None
+    return (tags or {}).get("dagster/data_version")
+
+
+def stage_request(complete: Complete) -> dg.RunRequest:
+    """Ask for the run that finds the stage complete. One run per product, whoever asks how often."""
+    return dg.RunRequest(
+        run_key=f"complete:{complete.episode_id}:{complete.stage}:{complete.digest}",
+        partition_key=complete.episode_id,
+        asset_selection=[dg.AssetKey(str(complete.stage))],
+        tags={"shortdrama/episode": complete.episode_id, **NO_RETRY},
+    )
+
+
+@dg.sensor(
+    minimum_interval_seconds=4,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Shows every open alert in the log and, where it concerns a stage, on that stage's asset.",
+)
+def alerts(context: dg.SensorEvaluationContext, studio: StudioResource) -> dg.SensorResult:
+    mark = deciding.Mark.read(context.cursor)
+    rows = watching.alerts_since(studio.open(), mark.at)
+    new = mark.unseen(rows)
+    said = [f"{row.kind} {row.entity_id}: {row.message}" for row in new]
+    context.log.log(logging.WARNING if said else logging.DEBUG, "%s", "; ".join(said) or "nothing new")
+    return dg.SensorResult(
+        asset_events=[observation(row) for row in new if row.stage and row.episode_id],
+        cursor=mark.after(rows).write(),
+    )
+
+
+def observation(row: AlertRow) -> dg.AssetObservation:
+    """Say what a person must look at."""
+    return dg.AssetObservation(
+        asset_key=str(row.stage),
+        partition=row.episode_id,
+        metadata={"alert": row.kind, "about": row.entity_id, "message": row.message},
+    )
