@@ -59,19 +59,22 @@ class Present:
 class Reason:
     """One thing that stands against a Quote: a word for programs, a sentence for people."""
 
-    code: str
+    code: str  # expired, superseded, route, price, input, ordered
     sentence: str
+    item_id: str | None = None
 
 
 def objections(items: Sequence[QuotedItem], *, expires_at: datetime, present: Present) -> list[Reason]:
-    """Return why these items can no longer be confirmed as quoted; an empty list means they can."""
-    found: dict[str, Reason] = {}
+    """Return why these items can no longer be confirmed as quoted; an empty list means they can.
+
+    A channel is named once, however many items it concerns; an item that changed, by itself.
+    """
+    found: dict[Reason, None] = {}
     if present.now >= expires_at:
-        found["expired"] = Reason("expired", f"the Quote expired at {expires_at:%Y-%m-%d %H:%M:%S} UTC")
+        found[Reason("expired", f"the Quote expired at {expires_at:%Y-%m-%d %H:%M:%S} UTC")] = None
     for item in items:
-        for reason in _item_objections(item, present):
-            found.setdefault(f"{reason.code}:{item.binding_id if reason.code != 'input' else ''}", reason)
-    return list(found.values())
+        found.update(dict.fromkeys(_item_objections(item, present)))
+    return list(found)
 
 
 def _item_objections(item: QuotedItem, present: Present) -> list[Reason]:
@@ -84,7 +87,9 @@ def _item_objections(item: QuotedItem, present: Present) -> list[Reason]:
     if present.prices.get(item.binding_id) != item.price_version_id:
         found.append(Reason("price", f"the price of {item.binding_id} has changed"))
     if any(present.chosen.get(version_id, version_id) != version_id for version_id, _ in item.used):
-        found.append(Reason("input", f"something {item.item_id} is made from has a newer choice"))
+        sentence = f"something {item.item_id} is made from has a newer choice"
+        found.append(Reason("input", sentence, item.item_id))
     if item.item_id in present.ordered:
-        found.append(Reason("ordered", f"{item.item_id} has been ordered by another confirmation"))
+        sentence = f"{item.item_id} has been ordered by another confirmation"
+        found.append(Reason("ordered", sentence, item.item_id))
     return found

@@ -47,6 +47,7 @@ from shortdrama_pipeline.store.prices import price_ids_in_force
 from shortdrama_pipeline.store.quotes import Quote
 
 KEY_CHARACTERS_MAX = 200
+REASONS_SHOWN_MAX = 3
 TRIES_MAX = 3  # two clicks with one key on two Quotes: the loser looks again and finds the winner
 _UNIQUE = ("uq_executions_idempotency_key", "uq_executions_quote_id")
 
@@ -313,7 +314,8 @@ def _refuse_with_new_quote(
         new = requote(studio, outdated.quote, outdated.reasons, actor=actor, stage_requests=stage_requests)
     else:
         new = successor(studio, outdated.quote)
-    why = "; ".join(each.sentence for each in outdated.reasons)
+    shown = [each.sentence for each in outdated.reasons[:REASONS_SHOWN_MAX]]
+    why = "; ".join(shown) + (" and more" if len(outdated.reasons) > len(shown) else "")
     raise QuoteNotConfirmable(
         f"The Quote {outdated.quote.quote_id} cannot be confirmed: {why}",
         hint=f"Look at the new Quote and confirm it: shortdrama quote show {new.quote_id}"
@@ -322,7 +324,7 @@ def _refuse_with_new_quote(
         quote_id=outdated.quote.quote_id,
         new_quote_id=new.quote_id,
         new_batch_id=new.batch_id,
-        reasons=[each.code for each in outdated.reasons],
+        reasons=[*dict.fromkeys(each.code for each in outdated.reasons)],
     )
 
 

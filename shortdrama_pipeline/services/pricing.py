@@ -180,7 +180,7 @@ def _check_fits(studio: Studio, price: Price, currency: str) -> None:
         )
     if price.user.currency != currency:
         raise NotReady(
-            f"The user's price of {price.binding_id} is in {price.user.currency}, the studio works in {currency}",
+            f"The user's price of {price.binding_id} is in {price.user.currency}, not in {currency}",
             hint="State user.currency in the studio's currency; nothing is converted silently",
             binding=price.binding_id,
         )

@@ -2,29 +2,28 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TypeAlias
 
-from shortdrama_pipeline.errors import Refusal
+from shortdrama_pipeline.errors import Refusal, UnknownId
 from shortdrama_pipeline.rules.plans import ItemRequest, Use
 from shortdrama_pipeline.rules.quotes import QuoteState, Reason
 from shortdrama_pipeline.rules.states import MediaKind, Stage
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.planning import Planned, plan_items
+from shortdrama_pipeline.services.stage_planning import requests_for
 from shortdrama_pipeline.store import batches, quotes
-from shortdrama_pipeline.store.plans import Plan, load_plan
+from shortdrama_pipeline.store.plans import load_plan
 from shortdrama_pipeline.store.quotes import Quote
 
-# How a stage asks anew for these items of an episode, from what is selected now.
-StageRequests: TypeAlias = Callable[[Studio, str, Stage, Sequence[str]], list[ItemRequest]]
-STAGE_ASKS_ANEW = frozenset({"input", "ordered"})
+# How a stage asks for these items of an episode (None: whatever it lacks) from what is selected now.
+StageRequests: TypeAlias = Callable[[Studio, str, Stage, Sequence[str] | None], list[ItemRequest]]
 
 
-def ask_stage(studio: Studio, episode_id: str, stage: Stage, item_ids: Sequence[str]) -> list[ItemRequest]:
-    """Let the stage ask for these items from what is selected now; raises what planning it would raise."""
-    planning = import_module("shortdrama_pipeline.services.stage_planning")  # it plans by way of this package
-    requests: list[ItemRequest] = planning.requests_for(studio, episode_id, stage, item_ids)
-    return requests
+def ask_stage(
+    studio: Studio, episode_id: str, stage: Stage, item_ids: Sequence[str] | None
+) -> list[ItemRequest]:
+    """Ask the real stages; raises what planning the stage would raise."""
+    return requests_for(studio, episode_id, stage, item_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +40,20 @@ def requote(
 ) -> Requoted:
     """Open a new Quote for what an outdated one covered and close the old one in its favour.
 
-    A new price, channel or expiry keeps the frozen requests; changed inputs let the stage ask anew.
-    Whoever comes second gets the Quote of whoever came first.
+    A new price, channel or expiry keeps the frozen requests; changed inputs let the stage ask anew; what
+    another confirmation ordered is left out. Whoever comes second gets the Quote of whoever came first.
     """
     with studio.db.read() as tx:
         plan = load_plan(tx, quote.plan_id)
+    ordered = {each.item_id for each in reasons if each.code == "ordered"}
+    items = [each for each in plan.items if each["item_id"] not in ordered]
     try:
-        if any(each.code in STAGE_ASKS_ANEW for each in reasons):
-            requests = _fresh_requests(studio, plan, stage_requests)
+        if any(each.code == "input" for each in reasons):
+            requests = _fresh_requests(studio, plan.stage, items, stage_requests)
         else:
-            requests = frozen_requests(plan)
+            requests = [_request(each) for each in items]
         planned = plan_items(studio, Stage(plan.stage), requests, kind=plan.kind, actor=actor)
-    except Refusal as error:
+    except (Refusal, UnknownId) as error:
         return Requoted(None, why_none=error.message)
     return _supersede(studio, quote, planned, actor)
 
@@ -65,11 +66,6 @@ def successor(studio: Studio, quote: Quote) -> Requoted:
             seen = quotes.load_quote(tx, seen.superseded_by)
         batch = batches.find_batch_of_quote(tx, seen.quote_id)
     return Requoted(seen.quote_id, None if batch is None else batch.batch_id)
-
-
-def frozen_requests(plan: Plan) -> list[ItemRequest]:
-    """The very same requests again: same versions, same parameters."""
-    return [_request(each) for each in plan.items]
 
 
 def _supersede(studio: Studio, quote: Quote, planned: Planned, actor: str) -> Requoted:
@@ -97,14 +93,16 @@ def _supersede(studio: Studio, quote: Quote, planned: Planned, actor: str) -> Re
     return successor(studio, seen)
 
 
-def _fresh_requests(studio: Studio, plan: Plan, stage_requests: StageRequests) -> list[ItemRequest]:
+def _fresh_requests(
+    studio: Studio, stage: str, items: Sequence[Mapping[str, object]], stage_requests: StageRequests
+) -> list[ItemRequest]:
     by_episode: dict[str, list[str]] = {}
-    for each in plan.items:
+    for each in items:
         by_episode.setdefault(str(each["episode_id"]), []).append(str(each["item_id"]))
     return [
         request
         for episode_id, item_ids in by_episode.items()
-        for request in stage_requests(studio, episode_id, Stage(plan.stage), item_ids)
+        for request in stage_requests(studio, episode_id, Stage(stage), item_ids)
     ]
 
 

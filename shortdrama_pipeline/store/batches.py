@@ -60,7 +60,8 @@ def record_batch(
         sa.text(
             "insert into batches"
             " (batch_id, stage, plan_id, quote_id, ceiling_micros, currency, episode_ids, actor) values"
-            " (:batch_id, :stage, :plan_id, :quote_id, :ceiling, :currency, cast(:episode_ids as jsonb), :actor)"
+            " (:batch_id, :stage, :plan_id, :quote_id, :ceiling, :currency,"
+            " cast(:episode_ids as jsonb), :actor)"
         ),
         {
             "batch_id": batch_id,
@@ -110,6 +111,33 @@ def load_batch_items(tx: sa.Connection, batch: Batch) -> list[BatchItem]:
         )
         for row in rows
     ]
+
+
+def hasten_queries(tx: sa.Connection, task_ids: Sequence[str]) -> list[str]:
+    """Make open questions due now; they are answered by queries only, never by a new request (P-11.3)."""
+    rows = tx.execute(
+        sa.text(
+            "update tasks set next_action_at = clock_timestamp()"
+            " where task_id = any(cast(:task_ids as text[])) and state = 'needsReconciliation'"
+            " returning task_id"
+        ),
+        {"task_ids": list(task_ids)},
+    )
+    return sorted(rows.scalars())
+
+
+def find_reordered(tx: sa.Connection, task_ids: Sequence[str]) -> set[str]:
+    """Of ended tasks, those whose item was ordered again later and is on its way or done."""
+    rows = tx.execute(
+        sa.text(
+            "select t.task_id from tasks t where t.task_id = any(cast(:task_ids as text[]))"
+            " and exists (select 1 from tasks n where n.episode_id = t.episode_id and n.stage = t.stage"
+            " and n.item_id = t.item_id and n.created_at > t.created_at"
+            " and n.state not in ('failed', 'cancelled'))"
+        ),
+        {"task_ids": list(task_ids)},
+    )
+    return set(rows.scalars())
 
 
 def _find(tx: sa.Connection, column: str, value: str) -> Batch | None:

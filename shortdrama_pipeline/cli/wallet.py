@@ -1,0 +1,74 @@
+"""`shortdrama wallet`: money in, what is free, what is frozen, and the book behind it."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shortdrama_pipeline.cli import output, session
+from shortdrama_pipeline.cli.amounts import read_amount
+from shortdrama_pipeline.services import auditing, wallets
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(no_args_is_help=True, help="The studio's wallet: top-up, show, ledger, verify.")
+
+
+@app.command("top-up")
+def top_up(
+    amount: Annotated[str, typer.Argument(help="in the studio's currency, such as 100 or 49.90")],
+    key: Annotated[str, typer.Option("--key", help="the same key never counts twice")],
+) -> None:
+    """Put money into the wallet, once per key."""
+    studio = session.open_studio()
+    money = read_amount(amount, currency=studio.settings.studio.currency)
+    _show(wallets.top_up(studio, money, key=key, actor=session.actor()))
+
+
+@app.command()
+def show() -> None:
+    """Show what is free, frozen and spent."""
+    _show(wallets.show_wallet(session.open_studio()))
+
+
+@app.command()
+def ledger(
+    limit: Annotated[int, typer.Option(min=1, max=wallets.ENTRIES_SHOWN_MAX)] = 50,
+    task: Annotated[str | None, typer.Option(help="only the entries of this task")] = None,
+) -> None:
+    """List the newest entries."""
+    rows = wallets.list_entries(session.open_studio(), limit=limit, task_id=task)
+    entries = [
+        {
+            "entry_id": row["entry_id"],
+            "at": row["created_at"],
+            "business_key": row["business_key"],
+            "debit": row["debit_account"],
+            "credit": row["credit_account"],
+            "amount": {"micros": row["amount_micros"], "currency": row["currency"]},
+            "task_id": row["task_id"],
+            "actor": row["actor"],
+        }
+        for row in rows
+    ]
+    output.show({"entries": entries})
+
+
+@app.command()
+def verify() -> None:
+    """Replay the ledger against the balances; exit 0 only if all agrees."""
+    verified = auditing.verify_ledger(session.open_studio())
+    output.show(verified.to_json())
+    if not verified.ok:
+        raise typer.Exit(1)
+
+
+def _show(wallet: wallets.Wallet) -> None:
+    def human(console: "Console") -> None:
+        console.print(f"available  {wallet.available}")
+        console.print(f"reserved   {wallet.reserved}")
+        console.print(f"settled    {wallet.settled}")
+        for each in wallet.provider_spend:
+            console.print(f"vendors    {each}")
+
+    output.show(wallet.to_json(), human)
