@@ -19,8 +19,9 @@ from shortdrama_pipeline.providers.ports import Binding
 from shortdrama_pipeline.providers.registry import ADAPTERS
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.settings import Settings
-from shortdrama_pipeline.store import schema, server
+from shortdrama_pipeline.store import guards, server
 from shortdrama_pipeline.store.database import Database
+from shortdrama_pipeline.store.tables import metadata
 
 HOMES = Path(tempfile.gettempdir()) / f"shortdrama-tests-{os.getuid()}"
 
@@ -63,10 +64,13 @@ def pg_server() -> Iterator[server.Server]:
 
 @pytest.fixture(scope="session")
 def template_db(pg_server: server.Server) -> str:
-    """Name a migrated database with nobody connected, to clone from."""
+    """Name a database of the present schema with nobody connected, to clone from."""
     with _maintenance(pg_server) as connection:
         connection.execute(sa.text("create database migrated"))
-    schema.upgrade(pg_server.url("migrated"))
+    engine = sa.create_engine(pg_server.url("migrated"), poolclass=sa.NullPool)
+    with engine.begin() as connection:  # what a test of the migrations holds equal to them
+        metadata.create_all(connection)
+        guards.install(connection)
     return "migrated"
 
 

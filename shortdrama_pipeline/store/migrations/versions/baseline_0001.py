@@ -1,0 +1,16 @@
+"""The first schema, as PostgreSQL itself writes it down (see `baseline_0001.sql`)."""
+
+from pathlib import Path
+
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    statements = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
+    # Past SQLAlchemy, since the bodies of functions hold colons and percent signs of their own.
+    driver = op.get_bind().connection.driver_connection
+    assert driver is not None
+    driver.execute(statements)
