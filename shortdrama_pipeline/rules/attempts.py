@@ -185,6 +185,6 @@ def _after_rejection(proof: Proof, *, allowance: int, tries: int) -> Consequence
 
 def resend_pause_ms(tries: int, *, retry_after_s: int | None, jitter_permille: int) -> int:
     """Doubling pause before another Attempt; the vendor's own advice is the lower bound."""
-    base = min(RESEND_BACKOFF_MS * 2 ** min(tries - 1, 10), RESEND_BACKOFF_MS_MAX)
+    base = min(RESEND_BACKOFF_MS << min(tries - 1, 10), RESEND_BACKOFF_MS_MAX)
     advised = max(base, (retry_after_s or 0) * 1000)
     return advised + advised * jitter_permille // 4000

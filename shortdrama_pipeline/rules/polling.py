@@ -47,12 +47,12 @@ def next_poll_ms(advice: Advice, polls: int, *, jitter_permille: int) -> int:
 
 def after_failure_ms(failures: int, *, retry_after_ms: int | None, jitter_permille: int) -> int:
     """Bounded doubling after a failed query; `Retry-After` is a lower bound (P-9.3)."""
-    pause = min(QUERY_BACKOFF_MS * 2 ** min(max(failures - 1, 0), 10), QUERY_BACKOFF_MS_MAX)
+    pause = min(QUERY_BACKOFF_MS << min(max(failures - 1, 0), 10), QUERY_BACKOFF_MS_MAX)
     pause = max(pause, retry_after_ms or 0)
     return pause + pause * jitter_permille // 5000
 
 
 def download_pause_ms(tries: int, *, jitter_permille: int) -> int:
     """Doubling pause between downloads of one result (P-9.4)."""
-    pause = DOWNLOAD_BACKOFF_MS * 2 ** min(tries - 1, 6)
+    pause = DOWNLOAD_BACKOFF_MS << min(tries - 1, 6)
     return pause + pause * jitter_permille // 5000

@@ -1,38 +1,60 @@
-"""Wake whoever drains: NOTIFY on its own, after the commit, never inside it (performance.md 1).
-
-The first wake-up goes out at once, later ones of this process at most one per 5 ms. Nothing depends on
-a wake-up arriving: drainers look by themselves once a second.
-"""
+"""LISTEN and NOTIFY: they only wake, they never carry truth. A lost wake-up costs a second."""
 
 import threading
-import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from typing import Self
 
+import psycopg
 import sqlalchemy as sa
 
 from shortdrama_pipeline.store.database import Database
 
 CHANNEL = "shortdrama_work"
-GAP_S_MIN = 5 / 1000
+FALLBACK_S = 1
 
 
-@dataclass(slots=True)
-class _Throttle:
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    sent_s: float = 0.0
+def announce(db: Database, payload: str = "") -> None:
+    """Wake waiting workers. Call it after the commit: inside the transaction it would cost group commit."""
+    with db.begin() as tx:
+        tx.execute(sa.select(sa.func.pg_notify(CHANNEL, payload)))
 
 
-_throttle = _Throttle()
+class Listener:
+    """A thread that calls `wake(payload)` for every announcement, until closed."""
 
+    def __init__(self, db: Database, wake: Callable[[str], None]) -> None:
+        self._db = db
+        self._wake = wake
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name="wakeups", daemon=True)
+        self.ready = threading.Event()
 
-def wake(db: Database) -> None:
-    """Say that work is due. A caller that finds another one about to send leaves it to that one."""
-    if not _throttle.lock.acquire(blocking=False):
-        return  # The holder has not sent yet, so its message comes after our commit.
-    try:
-        threading.Event().wait(max(0, _throttle.sent_s + GAP_S_MIN - time.monotonic()))
-        _throttle.sent_s = time.monotonic()
-    finally:
-        _throttle.lock.release()
-    with db.engine.connect() as connection:
-        connection.execution_options(isolation_level="AUTOCOMMIT").execute(sa.text(f"notify {CHANNEL}"))
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        self._thread.join(timeout=3)
+
+    def _listen(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self._listen_once()
+            except (psycopg.Error, sa.exc.DBAPIError):  # the database is away; the fallback poll goes on
+                self._wake("")
+                self._closing.wait(FALLBACK_S)
+
+    def _listen_once(self) -> None:
+        raw = self._db.engine.raw_connection()
+        try:
+            connection = raw.driver_connection
+            assert isinstance(connection, psycopg.Connection)
+            connection.autocommit = True
+            connection.execute(f"listen {CHANNEL}")
+            self.ready.set()
+            while not self._closing.is_set():
+                for notice in connection.notifies(timeout=0.2, stop_after=1):
+                    self._wake(notice.payload)
+        finally:
+            raw.invalidate()

@@ -1,0 +1,280 @@
+"""The one HTTP seam to vendors: one paid create, status queries, result downloads.
+
+No request here is ever repeated by the library, no redirect followed by it, no proxy or netrc taken
+from the environment. What a transport error proves is decided here and nowhere else (D-14).
+"""
+
+import hashlib
+import json
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from urllib.parse import urljoin
+
+import httpx
+
+from shortdrama_pipeline.errors import EgressRefused, MediaInvalid, Outside
+from shortdrama_pipeline.providers import egress
+from shortdrama_pipeline.providers.ports import Binding, HttpAnswer, HttpCall
+
+ANSWER_BYTES_MAX = 96 * 1024 * 1024  # pictures come back as base64 inside one answer
+QUERY_BYTES_MAX = 16 * 1024 * 1024
+CONNECT_S = 5
+DOWNLOAD_READ_S = 30
+REDIRECTS_MAX = 4
+CHUNK_BYTES = 1 << 18
+GONE = frozenset({401, 403, 404, 410})  # a link that lived; ask the vendor for a fresh one
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The exact bytes of a request without its credential, and their digest (V-1)."""
+
+    method: str
+    url: str
+    body: bytes = field(repr=False)
+    timeout_s: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeverSent:
+    """Proof: no request byte left this machine (D-14)."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """The request may have arrived. Nothing is proven."""
+
+    why: str
+
+
+class ResultGone(Outside):
+    """The link does not answer any more; the result may still exist under a fresh one."""
+
+    code = "result_gone"
+
+
+class _NotOursAnyMore(Exception):
+    """Raised in front of the first request byte when the lease has run out (P-6.9)."""
+
+
+def encode(binding: Binding, call: HttpCall) -> Encoded:
+    """Freeze a call into bytes. The same call gives the same digest."""
+    body = b"" if call.json is None else _dump(call.json)
+    url = binding.base_url.rstrip("/") + call.path
+    head = f"{call.method}\n{url}\n".encode()
+    return Encoded(
+        call.method, url, body, call.timeout_s, "sha256:" + hashlib.sha256(head + body).hexdigest()
+    )
+
+
+async def send_paid_create(
+    request: Encoded, *, secret: str, may_send: Callable[[], bool]
+) -> HttpAnswer | NeverSent | Silent:
+    """Send one paid create, once, over a connection of its own (D-18). Only the fence's owner calls this.
+
+    `may_send` is asked last, when the connection stands and before the first request byte.
+    """
+
+    async def before_each_step(step: str, _info: object) -> None:
+        if step.endswith("send_request_headers.started") and not may_send():
+            raise _NotOursAnyMore
+
+    transport = httpx.AsyncHTTPTransport(verify=_tls(request.url), trust_env=False, retries=0)
+    timeout = httpx.Timeout(request.timeout_s, connect=CONNECT_S)
+    try:
+        async with (
+            httpx.AsyncClient(transport=transport, timeout=timeout, trust_env=False) as client,
+            client.stream(
+                request.method,
+                request.url,
+                content=request.body,
+                headers=_headers(secret),
+                extensions={"trace": before_each_step},
+                follow_redirects=False,
+            ) as response,
+        ):
+            return await _read(response, bytes_max=ANSWER_BYTES_MAX)
+    except _NotOursAnyMore:
+        return NeverSent("leaseRunOut")
+    except _NEVER_SENT as error:
+        return NeverSent(type(error).__name__)
+    except Exception as error:  # noqa: BLE001 - whatever it was, the request may have arrived
+        return Silent(type(error).__name__)
+
+
+class QueryClient:
+    """Asks vendors for status over kept connections. It can send nothing but GET."""
+
+    def __init__(self) -> None:
+        self._clients: dict[bool, httpx.AsyncClient] = {}
+
+    async def ask(self, binding: Binding, call: HttpCall, *, secret: str) -> HttpAnswer | Silent:
+        """One status read. A transport error says nothing about the job (F04)."""
+        assert call.method == "GET"
+        assert call.json is None
+        url = binding.base_url.rstrip("/") + call.path
+        timeout = httpx.Timeout(call.timeout_s, connect=CONNECT_S)
+        try:
+            async with self._client(url).stream(
+                "GET", url, headers=_headers(secret), timeout=timeout
+            ) as response:
+                return await _read(response, bytes_max=QUERY_BYTES_MAX)
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, Outside) as error:
+            return Silent(type(error).__name__)
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.aclose()
+        self._clients.clear()
+
+    def _client(self, url: str) -> httpx.AsyncClient:
+        secure = url.startswith("https:")
+        if secure not in self._clients:
+            self._clients[secure] = httpx.AsyncClient(
+                verify=_tls(url),
+                trust_env=False,
+                follow_redirects=False,
+                limits=httpx.Limits(max_connections=64, max_keepalive_connections=64),
+            )
+        return self._clients[secure]
+
+
+def download(
+    url: str, binding: Binding, *, bytes_max: int, resolve: egress.Resolve = egress.resolve_system
+) -> Iterator[bytes]:
+    """Stream a result from an allowed place; no credential travels with it.
+
+    Raises EgressRefused before any connection, ResultGone for a dead link, MediaInvalid above `bytes_max`,
+    Outside for everything that may go better next time.
+    """
+    for _ in range(REDIRECTS_MAX + 1):
+        target = egress.allow(url, binding, resolve=resolve)
+        with _fetching(target) as response:
+            location = response.headers.get("location")
+            if response.is_redirect and location:
+                url = urljoin(url, location)
+                continue
+            yield from _checked_chunks(response, bytes_max)
+            return
+    raise EgressRefused(
+        f"A result of {binding.id} is redirected too often",
+        hint="Query the task again for a fresh link",
+        binding_id=binding.id,
+    )
+
+
+class _fetching:  # noqa: N801 - used like a function
+    """One GET to one checked address, its transport errors told as Outside."""
+
+    def __init__(self, target: egress.Target) -> None:
+        address = f"[{target.address}]" if ":" in target.address else target.address
+        pinned = target.url._replace(netloc=f"{address}:{target.port}", fragment="").geturl()
+        host = target.host if ":" not in target.host else f"[{target.host}]"
+        self._client = httpx.Client(
+            verify=_tls(f"{target.scheme}:"),
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx.Timeout(DOWNLOAD_READ_S, connect=CONNECT_S),
+        )
+        self._request = self._client.build_request(
+            "GET",
+            pinned,
+            headers={"host": f"{host}:{target.port}", "accept-encoding": "identity"},
+            extensions={"sni_hostname": target.host},
+        )
+
+    def __enter__(self) -> httpx.Response:
+        try:
+            self._response = self._client.send(self._request, stream=True)
+        except (httpx.HTTPError, OSError) as error:
+            self._client.close()
+            raise _interrupted(error) from error
+        return self._response
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        self._response.close()
+        self._client.close()
+        if isinstance(error, httpx.HTTPError):
+            raise _interrupted(error) from error
+
+
+def _checked_chunks(response: httpx.Response, bytes_max: int) -> Iterator[bytes]:
+    if response.status_code in GONE:
+        raise ResultGone(
+            f"The result link answers {response.status_code}",
+            hint="Query the task for a fresh link: shortdrama task query",
+            status=response.status_code,
+        )
+    if response.status_code != 200:
+        raise Outside(
+            f"The result link answers {response.status_code}",
+            hint="Transfer again later: shortdrama task transfer",
+            status=response.status_code,
+        )
+    claimed = response.headers.get("content-length", "")
+    length = int(claimed) if claimed.isdecimal() else None
+    if length is not None and length > bytes_max:
+        raise _too_large(bytes_max)
+    size = 0
+    for chunk in response.iter_raw(CHUNK_BYTES):
+        size += len(chunk)
+        if size > bytes_max:
+            raise _too_large(bytes_max)
+        yield chunk
+    if length is not None and size != length:
+        raise Outside("The download broke off", hint="Transfer again: shortdrama task transfer", bytes=size)
+
+
+def _too_large(bytes_max: int) -> MediaInvalid:
+    return MediaInvalid(
+        "The result is larger than this kind may be", hint="Ask the vendor what it sent", bytes_max=bytes_max
+    )
+
+
+def _interrupted(error: Exception) -> Outside:
+    return Outside(
+        f"The download was interrupted ({type(error).__name__})",
+        hint="It is tried again under the same result: shortdrama task transfer",
+    )
+
+
+async def _read(response: httpx.Response, *, bytes_max: int) -> HttpAnswer:
+    body = bytearray()
+    chunks: AsyncIterator[bytes] = response.aiter_bytes()
+    async for chunk in chunks:
+        body += chunk
+        if len(body) > bytes_max:
+            raise Outside(
+                "The vendor's answer is too large", hint="Look at the vendor's console", bytes_max=bytes_max
+            )
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return HttpAnswer(response.status_code, headers, bytes(body))
+
+
+def _headers(secret: str) -> dict[str, str]:
+    return {
+        "authorization": f"Bearer {secret}",
+        "accept": "application/json",
+        "accept-encoding": "identity",
+        "content-type": "application/json",
+        "user-agent": "shortdrama-pipeline",
+    }
+
+
+def _dump(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+
+def _tls(url: str) -> ssl.SSLContext | bool:
+    return _context() if url.startswith("https:") else False
+
+
+@cache
+def _context() -> ssl.SSLContext:
+    return httpx.create_ssl_context(trust_env=False)

@@ -1,0 +1,323 @@
+"""`work drain`: the whole engine in one loop, safe in any number of processes.
+
+Due work is claimed and sent, accepted jobs are asked about, results are brought in, registered and
+charged, and what other workers lost is taken over. All truth is in rows; this loop only drives.
+"""
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+
+import sqlalchemy as sa
+
+from shortdrama_pipeline.services.context import Studio
+from shortdrama_pipeline.services.polling import Poller
+from shortdrama_pipeline.services.recovering import settle_pending, take_over
+from shortdrama_pipeline.services.shifts import Pace, Shift, monotonic_ms
+from shortdrama_pipeline.services.submitting import NOT_NOW, NotNow, Ready, carry, fence_and_check, prepare
+from shortdrama_pipeline.services.work import Work
+from shortdrama_pipeline.store import tasks
+from shortdrama_pipeline.store.wakeups import FALLBACK_S, Listener
+
+IDLE_LOOK_MS = 100
+SLOT_PAUSE_MS = 50  # when a channel's own limit, not ours, keeps work waiting
+SETTLE_TRIES_MAX = 3  # in one drain; afterwards the next scan of any worker goes on
+
+
+@dataclass(frozen=True, slots=True)
+class DrainReport:
+    """`idle`: nothing was left that moves by itself."""
+
+    submitted: int
+    polled: int
+    ingested: int
+    settled: int
+    requeued: int
+    reconciling: int
+    idle: bool
+
+    def to_json(self) -> dict[str, int | bool]:
+        return dict(asdict(self))
+
+
+def drain(
+    studio: Studio,
+    *,
+    worker: str,
+    until_idle: bool = True,
+    follow: bool = False,
+    seconds_max: int | None = None,
+    limit: int = 64,
+    pace: Pace | None = None,
+    on_start: Callable[["Engine"], None] | None = None,
+) -> DrainReport:
+    """Work until nothing moves by itself any more, for ever with `follow`, or for `seconds_max`.
+
+    The first interrupt stops claiming and lets what has begun come to a durable point.
+    """
+    return asyncio.run(
+        _drain(
+            Engine(studio, worker=worker, pace=pace or Pace(), limit=limit),
+            until_idle=until_idle and not follow,
+            follow=follow,
+            seconds_max=seconds_max,
+            on_start=on_start,
+        )
+    )
+
+
+async def _drain(
+    engine: "Engine",
+    *,
+    until_idle: bool,
+    follow: bool,
+    seconds_max: int | None,
+    on_start: Callable[["Engine"], None] | None,
+) -> DrainReport:
+    engine.open()
+    if on_start is not None:
+        on_start(engine)
+    with engine.interruptible():
+        return await engine.work(until_idle=until_idle, follow=follow, seconds_max=seconds_max)
+
+
+class Engine:
+    """One worker's loop. Made outside the event loop, opened inside."""
+
+    shift: Shift
+    poller: Poller
+
+    def __init__(self, studio: Studio, *, worker: str, pace: Pace, limit: int) -> None:
+        self._studio = studio
+        self._worker = worker
+        self._pace = pace
+        self._limit = limit
+        self.sending = 0
+        self._not_before_ms: dict[str, int] = {}
+        self._unconfigured: set[str] = set()
+        self._settle_tries = 0
+
+    def open(self) -> None:
+        self.shift = Shift(self._studio, worker=self._worker, pace=self._pace, limit=self._limit)
+        self.poller = Poller(self.shift)
+        self._loop = asyncio.get_running_loop()
+
+    def stop(self) -> None:
+        """Stop claiming; callable from any thread."""
+
+        def say() -> None:
+            self.shift.stopping = True
+            self.shift.work_changed.set()
+
+        self._loop.call_soon_threadsafe(say)
+
+    def interruptible(self) -> "_Interruptible":
+        return _Interruptible(self)
+
+    async def work(self, *, until_idle: bool, follow: bool, seconds_max: int | None) -> DrainReport:
+        """Run all parts until the end that was asked for; then leave nothing half-written."""
+        ends_ms = None if seconds_max is None else monotonic_ms() + seconds_max * 1000
+        helpers = [
+            self._loop.create_task(each, name=name)
+            for each, name in (
+                (self.poller.run(), "poller"),
+                (self._beat(), "heartbeat"),
+                (self._scan(), "scan"),
+            )
+        ]
+        idle = False
+        try:
+            if follow:
+                with Listener(self._studio.db, self._wake_from_thread):
+                    idle = await self._serve(helpers, until_idle=until_idle, ends_ms=ends_ms)
+            else:
+                idle = await self._serve(helpers, until_idle=until_idle, ends_ms=ends_ms)
+        finally:
+            await self._close(helpers)
+        count = self.shift.count
+        return DrainReport(
+            count.submitted,
+            count.polled,
+            count.ingested,
+            count.settled,
+            count.requeued,
+            count.reconciling,
+            idle,
+        )
+
+    async def _serve(
+        self, helpers: list["asyncio.Task[None]"], *, until_idle: bool, ends_ms: int | None
+    ) -> bool:
+        shift = self.shift
+        while not shift.stopping:
+            self._raise_failures(helpers)
+            shift.work_changed.clear()
+            started = await self._submit_due()
+            if ends_ms is not None and monotonic_ms() >= ends_ms:
+                return False
+            if started:
+                continue
+            if until_idle and await self._is_idle():
+                return True
+            pause_ms = await self._pause_ms(IDLE_LOOK_MS if until_idle else FALLBACK_S * 1000)
+            if ends_ms is not None:
+                pause_ms = max(1, min(pause_ms, ends_ms - monotonic_ms()))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(shift.work_changed.wait(), pause_ms / 1000)
+        return False
+
+    async def _pause_ms(self, most: int) -> int:
+        """Until something queued becomes due, or a channel that was full may be asked again."""
+        now = monotonic_ms()
+        waits = [each - now for each in self._not_before_ms.values() if each > now]
+        known = list(self._studio.bindings)
+        next_due = await self.shift.read(lambda tx: tasks.load_next_due_ms(tx, known))
+        if next_due is not None and next_due > 0:
+            waits.append(next_due)
+        return max(1, min([most, *waits]))
+
+    def _raise_failures(self, helpers: list["asyncio.Task[None]"]) -> None:
+        for each in helpers:
+            if each.done() and each.exception() is not None:
+                raise each.exception() or RuntimeError(each.get_name())
+        if self.shift.failures:
+            raise self.shift.failures[0]
+
+    # --- submitting -------------------------------------------------------------------------------------
+
+    async def _submit_due(self) -> int:
+        """Start as many due sends as there are free hands. Returns how many Tasks were looked at."""
+        free = self._limit - self.sending
+        if free < max(1, self._limit // 4) and self.sending:
+            return 0  # refill in handfuls; the next answer wakes us
+        now = monotonic_ms()
+        most = {
+            each.id: min(free, each.in_flight_max)
+            for each in self._studio.bindings.values()
+            if self._not_before_ms.get(each.id, 0) <= now
+        } | dict.fromkeys(self._unconfigured, free)
+        due = await self.shift.read(lambda tx: tasks.find_due(tx, most)) if most else []
+        due = due[:free]
+        if not due:
+            return 0
+        prepared = await self.shift.in_thread(lambda: [prepare(self.shift, each) for each in due])
+        ready = [each for each in prepared if isinstance(each, Ready)]
+        await self._set_aside([each for each in prepared if isinstance(each, NotNow)])
+        if not ready:
+            return 0
+        sendable = await fence_and_check(self.shift, ready)
+        self._note_limits(ready, {each.task.task_id for each, _, _ in sendable})
+        for each, work, until_ms in sendable:
+            self.shift.spawn(self._carry(each, work, until_ms), name="send")
+        return len(sendable)
+
+    async def _carry(self, ready: Ready, work: Work, until_ms: int) -> None:
+        slot = _Slot(self)
+        try:
+            await carry(self.shift, ready, work, until_ms, poller=self.poller, sent=slot.free)
+        finally:
+            slot.free()
+
+    async def _set_aside(self, not_now: list[NotNow]) -> None:
+        if not_now:
+            pace = self._pace
+            await asyncio.gather(
+                *(
+                    self.shift.writer.write(NOT_NOW, (each, self._worker, pace.lease_ms, pace.hold_again_ms))
+                    for each in not_now
+                )
+            )
+
+    def _note_limits(self, ready: list[Ready], started: set[str]) -> None:
+        """A channel that took less than was offered is full or another worker's: look again in a moment."""
+        for each in ready:
+            if each.task.task_id not in started:
+                self._not_before_ms[each.route.binding.id] = monotonic_ms() + SLOT_PAUSE_MS
+
+    # --- helpers ----------------------------------------------------------------------------------------
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self._pace.heartbeat_ms / 1000)
+            self.poller.drop(await self.shift.beat())
+
+    async def _scan(self) -> None:
+        """What others lost, and what is registered but not charged; at the start and then regularly."""
+        while True:
+            if not self.shift.stopping:
+                await take_over(self.shift, self.poller)
+                await settle_pending(self.shift)
+                self._unconfigured = await self.shift.read(self._find_unconfigured)
+            await asyncio.sleep(self._pace.scan_ms / 1000)
+
+    def _find_unconfigured(self, tx: sa.Connection) -> set[str]:
+        return tasks.find_unconfigured(tx, list(self._studio.bindings))
+
+    async def _is_idle(self) -> bool:
+        if self.sending or self.shift.busy or self.poller.size:
+            return False
+        left = await self.shift.read(tasks.load_outlook)
+        if left.unsettled and self._settle_tries < SETTLE_TRIES_MAX:
+            self._settle_tries += 1
+            await settle_pending(self.shift)
+            return False
+        if left.soon:
+            await take_over(self.shift, self.poller)
+        return not (left.queued or left.open or left.soon or self.shift.busy)
+
+    def _wake_from_thread(self, payload: str) -> None:
+        def wake() -> None:
+            if payload:
+                self.poller.wake(payload)
+            else:
+                self.shift.work_changed.set()
+
+        with suppress(RuntimeError):  # the loop has just ended
+            self._loop.call_soon_threadsafe(wake)
+
+    async def _close(self, helpers: list["asyncio.Task[None]"]) -> None:
+        """Let sends and writes finish, then give back every lease we still hold (D-1 b)."""
+        self.shift.stopping = True
+        for each in helpers:
+            each.cancel()
+        await asyncio.gather(*helpers, return_exceptions=True)
+        await self.shift.finish()
+        tokens = dict(self.shift.leases)
+        if tokens:
+            await self.shift.give_back(tokens)
+        await self.shift.close()
+
+
+class _Slot:
+    """One of the hands that may send at once; freed when the answer is there, once."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine: Engine | None = engine
+        engine.sending += 1
+
+    def free(self) -> None:
+        if self._engine is not None:
+            self._engine.sending -= 1
+            self._engine.shift.work_changed.set()
+            self._engine = None
+
+
+class _Interruptible:
+    """Ctrl-C and SIGTERM stop claiming, in the main thread only; everything else is the caller's."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._signals = (signal.SIGINT, signal.SIGTERM)
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for each in self._signals:
+                self._engine._loop.add_signal_handler(each, self._engine.stop)  # noqa: SLF001
+
+    def __exit__(self, *_: object) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for each in self._signals:
+                self._engine._loop.remove_signal_handler(each)  # noqa: SLF001

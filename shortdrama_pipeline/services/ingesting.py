@@ -1,0 +1,235 @@
+"""From "the vendor has a result" to a registered version: transfer, hash, measure, register.
+
+A broken transfer is repeated under the same result identity and never asks the vendor to make
+anything (P-9.4). Bytes that are not what they claim end in quarantine, with the Task waiting for a
+person, never `failed` (D-3).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from shortdrama_pipeline.errors import EgressRefused, MediaInvalid, Outside, ShortdramaError
+from shortdrama_pipeline.media.probe import probe, require
+from shortdrama_pipeline.providers.egress import resolve_system
+from shortdrama_pipeline.providers.transport import ResultGone, download
+from shortdrama_pipeline.rules.attempts import Concluded
+from shortdrama_pipeline.rules.ledger import Bill
+from shortdrama_pipeline.rules.polling import DOWNLOAD_TRIES_MAX, download_pause_ms
+from shortdrama_pipeline.rules.states import AttemptState, MediaKind, MediaState
+from shortdrama_pipeline.rules.tasks import FactsMissing, Registered
+from shortdrama_pipeline.services import settling
+from shortdrama_pipeline.services.batching import Lane
+from shortdrama_pipeline.services.recording import Change, Reason, Recorded, Stale, attempt_move, task_move
+from shortdrama_pipeline.services.shifts import Shift
+from shortdrama_pipeline.services.work import Work, resolve_channel
+from shortdrama_pipeline.stages.registering import StoredOutput, register_result
+from shortdrama_pipeline.store import jobs, media, reservations, tasks
+from shortdrama_pipeline.store.alerts import Alert
+from shortdrama_pipeline.store.jobs import JobNote
+from shortdrama_pipeline.store.media import Judgement, StagedFile
+
+RESULT_BYTES_MAX: Mapping[str, int] = {
+    MediaKind.TEXT: 4 * 1024**2,
+    MediaKind.IMAGE: 64 * 1024**2,
+    MediaKind.SPEECH: 256 * 1024**2,
+    MediaKind.MUSIC: 256 * 1024**2,
+    MediaKind.VIDEO: 2 * 1024**3,
+    MediaKind.LIPSYNC: 2 * 1024**3,
+}
+TEXT_TYPE = "application/json"
+OutputJson = dict[str, Any]
+# Asks the vendor once more for the same job's result; never for a new one.
+Refresh = Callable[[Work], Awaitable["list[OutputJson] | None"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Measured results of one Task, ready to become versions."""
+
+    work: Work
+    outputs: tuple[StoredOutput, ...]
+    judged: tuple[Judgement, ...]
+
+
+async def transfer(
+    shift: Shift,
+    work: Work,
+    outputs: Sequence[OutputJson],
+    *,
+    bill: Bill | None,
+    refresh: Refresh | None = None,
+) -> None:
+    """Bring every output into the store, then deliver (P-8.1)."""
+    fetched: list[OutputJson] = []
+    pending = list(outputs)
+    for tries in range(1, DOWNLOAD_TRIES_MAX + 1):
+        try:
+            while len(fetched) < len(pending):
+                fetched.append(await shift.in_thread(_fetch, shift, work, pending[len(fetched)]))
+            break
+        except EgressRefused as error:
+            await park(shift, work, Reason("egressRefused", "resultKnown", {"rule": error.facts.get("rule")}))
+            return
+        except MediaInvalid as error:
+            await park(shift, work, Reason("resultTooLarge", "resultKnown", dict(error.facts)))
+            return
+        except ResultGone as error:
+            fresh = await refresh(work) if refresh is not None else None
+            if fresh is None or tries == DOWNLOAD_TRIES_MAX:
+                await park(shift, work, Reason("resultLinkGone", "resultKnown", dict(error.facts)))
+                return
+            pending = list(fresh)
+        except Outside as error:
+            if tries == DOWNLOAD_TRIES_MAX or shift.stopping:
+                await park(shift, work, Reason("downloadInterrupted", "resultKnown", {"error": error.code}))
+                return
+        await asyncio.sleep(download_pause_ms(tries, jitter_permille=shift.jitter()) / 1000)
+    change = Change(
+        held=work.held,
+        attempts=(
+            attempt_move(work.attempt_id, AttemptState.ACCEPTED, Concluded(), result={"outputs": fetched}),
+        ),
+        job_note=JobNote(work.attempt_id, transferred=True),
+        staged=tuple(StagedFile(each["sha256"], each["bytes"], each["media_type"]) for each in fetched),
+    )
+    answer = await shift.record(change)
+    if isinstance(answer, Recorded):
+        await deliver(shift, work.at(answer.now), fetched, bill=bill)
+
+
+def _fetch(shift: Shift, work: Work, output: OutputJson) -> OutputJson:
+    if output.get("sha256"):
+        return output
+    binding = resolve_channel(shift.studio, work.channel, accept_credential=True).binding
+    chunks = download(
+        str(output["url"]), binding, bytes_max=RESULT_BYTES_MAX[work.task.kind], resolve=resolve_system
+    )
+    sha256, size = shift.studio.objects.put(chunks, bytes_max=RESULT_BYTES_MAX[work.task.kind])
+    return output | {"sha256": sha256, "bytes": size}
+
+
+async def deliver(shift: Shift, work: Work, outputs: Sequence[OutputJson], *, bill: Bill | None) -> None:
+    """Measure what lies in the store and register it; broken files go to quarantine."""
+    measured = [await shift.in_thread(_measure, shift, work, each) for each in outputs]
+    broken = [judged for _, judged in measured if judged.state is MediaState.QUARANTINED]
+    if broken or not measured:
+        await quarantine(shift, work, [judged for _, judged in measured])
+        return
+    delivery = Delivery(
+        work, tuple(stored for stored, _ in measured if stored), tuple(judged for _, judged in measured)
+    )
+    try:
+        registered = await shift.writer.write(REGISTER, delivery)
+    except MediaInvalid as error:
+        judged = [
+            Judgement(each.sha256, MediaState.QUARANTINED, each.media_type, each.probe, _why(error))
+            for each in delivery.judged
+        ]
+        await quarantine(shift, work, judged)
+        return
+    except (ShortdramaError, sa.exc.SQLAlchemyError, LookupError, TypeError, ValueError) as error:
+        await park(shift, work, Reason("registrationFailed", "transferred", {"error": type(error).__name__}))
+        return
+    shift.leases.pop(work.task_id, None)
+    if registered:
+        shift.count.ingested += 1
+        await settling.settle(shift, work.task_id, bill=bill)
+
+
+def _measure(shift: Shift, work: Work, output: OutputJson) -> tuple[StoredOutput | None, Judgement]:
+    sha256, media_type = str(output["sha256"]), str(output["media_type"])
+    facts = dict(output.get("facts") or {})
+    try:
+        if work.task.kind == MediaKind.TEXT:
+            text = shift.studio.objects.read(sha256).decode("utf-8")
+            found = {"media_type": TEXT_TYPE, "bytes": len(text.encode())}
+            judged = Judgement(sha256, MediaState.READY, TEXT_TYPE, found)
+            return StoredOutput(int(output["slot"]), sha256, TEXT_TYPE, found, facts, text), judged
+        seen = probe(shift.studio.objects.path(sha256), bytes_max=RESULT_BYTES_MAX[work.task.kind])
+        require(work.task.kind, seen, dict(work.task.request.get("params") or {}))
+        return (
+            StoredOutput(int(output["slot"]), sha256, seen["media_type"], dict(seen), facts),
+            Judgement(sha256, MediaState.READY, seen["media_type"], dict(seen)),
+        )
+    except (MediaInvalid, UnicodeDecodeError) as error:
+        return None, Judgement(sha256, MediaState.QUARANTINED, media_type, {}, _why(error))
+
+
+def _why(error: Exception) -> dict[str, Any]:
+    facts = dict(error.facts) if isinstance(error, ShortdramaError) else {}
+    return {"code": "mediaInvalid", "what": str(error)[:200], **facts}
+
+
+# --- registration -------------------------------------------------------------------------------------
+
+
+def apply_registrations(tx: sa.Connection, deliveries: Sequence[Delivery]) -> list[bool]:
+    """Publish deliverables and ask for settlement, in one commit (P-8.2). False where someone was first."""
+    ours = tasks.lock_held(
+        tx, [(each.work.task_id, each.work.held.lease_token, each.work.held.state) for each in deliveries]
+    )
+    valid = [each for each in deliveries if each.work.task_id in ours]
+    media.judge(tx, [file for each in valid for file in each.judged])
+    states = media.load_states(tx, [file.sha256 for each in valid for file in each.judged])
+    for each in valid:
+        unready = [file.sha256 for file in each.judged if states.get(file.sha256) != MediaState.READY]
+        if unready:
+            raise MediaInvalid(
+                "The same bytes were found broken before", hint="Transfer again: shortdrama task transfer"
+            )
+        register_result(tx, each.work.task, each.work.attempt_id, each.outputs)
+    tasks.record_moves(tx, [task_move(each.work.held, Registered(), after_ms=None) for each in valid])
+    jobs.record_notes(tx, [JobNote(each.work.attempt_id, registered=True) for each in valid])
+    reservations.request_settlement_many(tx, [each.work.task_id for each in valid])
+    return [each.work.task_id in ours for each in deliveries]
+
+
+REGISTER: Lane[Delivery, bool] = Lane("register", 30, apply_registrations)
+
+
+# --- what cannot be delivered now -----------------------------------------------------------------------
+
+
+async def park(shift: Shift, work: Work, reason: Reason) -> None:
+    """Delivery facts are missing: the paid result is kept in sight, a person is told (P-8.4)."""
+    change = Change(
+        held=work.held,
+        task=task_move(
+            work.held,
+            FactsMissing(),
+            after_ms=shift.pace.slow_query_s * 1000,
+            reason=reason.to_json(),
+            keep_lease=False,
+        ),
+        alert=Alert("delivery_stuck", work.task_id, "A paid result is not delivered", {"code": reason.code}),
+    )
+    answer = await shift.record(change)
+    if not isinstance(answer, Stale):
+        shift.count.reconciling += 1
+
+
+async def quarantine(shift: Shift, work: Work, judged: Sequence[Judgement]) -> None:
+    """Keep the bytes, never selectable; the Task waits for a person (D-3)."""
+    what = next((dict(each.reason) for each in judged if each.reason), {"what": "no output"})
+    reason = Reason("mediaInvalid", "transferred", {"what": str(what.get("what", ""))[:200]})
+    change = Change(
+        held=work.held,
+        task=task_move(
+            work.held,
+            FactsMissing(),
+            after_ms=shift.pace.slow_query_s * 1000,
+            reason=reason.to_json(),
+            keep_lease=False,
+        ),
+        judged=tuple(each for each in judged if each.state is MediaState.QUARANTINED),
+        alert=Alert(
+            "media_invalid", work.task_id, "A paid result is not usable media", {"code": reason.code}
+        ),
+    )
+    answer = await shift.record(change)
+    if not isinstance(answer, Stale):
+        shift.count.reconciling += 1

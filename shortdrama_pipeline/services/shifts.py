@@ -1,0 +1,181 @@
+"""A shift: one worker process at work. What its parts share, and nothing else."""
+
+import asyncio
+import os
+import random
+import socket
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from shortdrama_pipeline.errors import Outside
+from shortdrama_pipeline.ids import new_id
+from shortdrama_pipeline.providers.transport import QueryClient
+from shortdrama_pipeline.rules import leases, polling
+from shortdrama_pipeline.services.batching import Lane, Writer
+from shortdrama_pipeline.services.context import Studio
+from shortdrama_pipeline.services.recording import Change, Held, Recorded, Stale, apply_changes
+from shortdrama_pipeline.store import tasks
+from shortdrama_pipeline.store.alerts import Alert
+from shortdrama_pipeline.store.tasks import TaskMove
+
+R = TypeVar("R")
+CHANGES: Lane[Change, Recorded | Stale] = Lane("changes", 20, apply_changes)
+INGEST_THREADS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The lengths a shift works by; tests shorten them."""
+
+    lease_ms: int = leases.LEASE_MS
+    heartbeat_ms: int = leases.HEARTBEAT_MS
+    scan_ms: int = leases.TAKEOVER_SCAN_MS
+    wait_limit_s: int = polling.WAIT_LIMIT_S
+    slow_query_s: int = polling.SLOW_QUERY_S
+    query_failures_max: int = polling.QUERY_FAILURES_MAX
+    lookup_after_ms: int = 1_000  # a vendor's book may lag behind the answer it failed to give
+    hold_again_ms: int = 15_000
+    resend_permille: int = 1000  # share of the rule's pause before another Attempt
+
+
+@dataclass(slots=True)
+class Count:
+    """What a drain did."""
+
+    submitted: int = 0
+    polled: int = 0
+    ingested: int = 0
+    settled: int = 0
+    requeued: int = 0
+    reconciling: int = 0
+    claim_ms: list[int] = field(default_factory=list)
+
+
+def worker_name() -> str:
+    """A name nobody else has, which a person can still read."""
+    return f"{socket.gethostname()}-{os.getpid()}-{new_id('w')[-6:]}"
+
+
+class Shift:
+    """Threads, the writer, the leases we hold and the counters. Lives on one event loop."""
+
+    def __init__(self, studio: Studio, *, worker: str, pace: Pace, limit: int) -> None:
+        self.studio = studio
+        self.worker = worker
+        self.pace = pace
+        self.limit = limit
+        self.writer = Writer(studio.db)
+        self.queries = QueryClient()
+        self.count = Count()
+        self.leases: dict[str, int] = {}
+        self.stopping = False
+        self.work_changed = asyncio.Event()
+        self._readers = ThreadPoolExecutor(2, thread_name_prefix="reader")
+        self._hands = ThreadPoolExecutor(INGEST_THREADS, thread_name_prefix="hands")
+        self._running: set[asyncio.Task[None]] = set()
+        self.failures: list[BaseException] = []
+        self._random = random.Random()  # noqa: S311 - jitter
+
+    # --- threads ------------------------------------------------------------------------------------
+
+    async def read(self, look: Callable[[sa.Connection], R]) -> R:
+        """Run a look at the database beside the event loop."""
+
+        def run() -> R:
+            with self.studio.db.read() as tx:
+                return look(tx)
+
+        return await asyncio.get_running_loop().run_in_executor(self._readers, run)
+
+    async def in_thread(self, work: Callable[..., R], *arguments: object) -> R:
+        """Run blocking work (files, downloads, probing) beside the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._hands, work, *arguments)
+
+    async def record(self, change: Change) -> Recorded | Stale:
+        """Commit one decided Change; a Task we no longer own is dropped here."""
+        answer = await self.writer.write(CHANGES, change)
+        move = change.task
+        if isinstance(answer, Stale) or (move is not None and not move.keep_lease):
+            self.leases.pop(change.held.task_id, None)
+        return answer
+
+    async def release_reconciling(
+        self, held: Held, *, reason: dict[str, Any], after_ms: int, alert: Alert | None = None
+    ) -> None:
+        """Put a Task that still waits for a person back, with its latest reason; no state moves."""
+        self.leases.pop(held.task_id, None)
+        move = TaskMove(
+            held.task_id, held.lease_token, held.state, held.state, after_ms, reason, keep_lease=False
+        )
+        await self.writer.write(CHANGES, Change(held=held, task=move, alert=alert))
+
+    # --- coroutines ---------------------------------------------------------------------------------
+
+    def spawn(self, work: Coroutine[None, None, None], *, name: str) -> None:
+        """Let a coroutine run; its unexpected error ends the shift loudly, never silently (G-107)."""
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, name=name)
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._running.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self.failures.append(task.exception() or RuntimeError(task.get_name()))
+        self.work_changed.set()
+
+    @property
+    def busy(self) -> int:
+        return len(self._running)
+
+    async def finish(self) -> None:
+        """Let what has begun come to its next durable point."""
+        while self._running:
+            await asyncio.wait(list(self._running), timeout=1)
+
+    # --- leases -------------------------------------------------------------------------------------
+
+    async def beat(self) -> set[str]:
+        """Renew all leases in one statement; returns the Tasks that were lost."""
+        tokens = dict(self.leases)
+        if not tokens:
+            return set()
+
+        def run() -> set[str]:
+            with self.studio.db.begin() as tx:
+                return tasks.heartbeat(tx, tokens, worker=self.worker, lease_ms=self.pace.lease_ms)
+
+        kept = await asyncio.get_running_loop().run_in_executor(self._readers, run)
+        lost = {each for each, token in tokens.items() if each not in kept and self.leases.get(each) == token}
+        for each in lost:
+            self.leases.pop(each, None)
+        return lost
+
+    async def give_back(self, tokens: dict[str, int]) -> None:
+        """Give up leases; if the database is away they run out by themselves."""
+
+        def run() -> None:
+            with self.studio.db.begin() as tx:
+                tasks.hand_back(tx, tokens)
+
+        with suppress(Outside):
+            await asyncio.get_running_loop().run_in_executor(self._readers, run)
+        self.leases.clear()
+
+    async def close(self) -> None:
+        await self.writer.close()
+        await self.queries.close()
+        self._readers.shutdown(wait=True)
+        self._hands.shutdown(wait=True)
+
+    def jitter(self) -> int:
+        return self._random.randrange(1001)
+
+
+def monotonic_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
