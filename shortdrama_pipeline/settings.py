@@ -223,7 +223,7 @@ def load(home: Path | None, config: Path | None, *, environment: Mapping[str, st
 def _read(file: Path, *, must_exist: bool) -> dict[str, object]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if must_exist:
             raise SettingsError(
                 f"There is no file {file}", hint="Name an existing file with --config"

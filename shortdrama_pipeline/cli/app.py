@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 
-from shortdrama_pipeline.cli import output
+from shortdrama_pipeline.cli import output, session
 from shortdrama_pipeline.errors import UsageError
 
 PROGRAM = "shortdrama"
@@ -59,6 +59,8 @@ def run(words: list[str]) -> int:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last door: everything leaves with words and a code
         return output.fail(error)
+    finally:
+        session.close()
 
 
 def _call(arguments: list[str]) -> int:

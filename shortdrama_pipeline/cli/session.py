@@ -3,23 +3,37 @@
 import getpass
 import os
 from functools import cache
+from typing import TYPE_CHECKING
 
 from shortdrama_pipeline.cli import output
 from shortdrama_pipeline.rules.actors import parse_actor
-from shortdrama_pipeline.services.context import Studio
-from shortdrama_pipeline.settings import Settings, load
+
+if TYPE_CHECKING:
+    from shortdrama_pipeline.services.context import Studio
+    from shortdrama_pipeline.settings import Settings
+
+_opened: "list[Studio]" = []
 
 
-def settings() -> Settings:
+def settings() -> "Settings":
     """Return the settings of --home and --config, the environment, or the folder one stands in."""
+    from shortdrama_pipeline.settings import load
+
     return load(output.options.home, output.options.config, environment=os.environ)
 
 
-def open_studio() -> Studio:
+def open_studio() -> "Studio":
     """Open the studio of this home; its embedded database is started when it is not running."""
     from shortdrama_pipeline.services.opening import open_studio as open_it
 
-    return open_it(settings())
+    _opened.append(open_it(settings()))
+    return _opened[-1]
+
+
+def close() -> None:
+    """Give back the connections of every studio this command opened."""
+    while _opened:
+        _opened.pop().db.close()
 
 
 def actor() -> str:
