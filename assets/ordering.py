@@ -57,7 +57,7 @@ def confirmed_spec(stage: Stage) -> dg.AssetSpec:
     """Return the external asset that shows a person's word on `stage`; the gates sensor reports it."""
     return dg.AssetSpec(
         key=f"{stage}_confirmed",
-        deps=[stage],
+        deps=[str(stage)],
         partitions_def=EPISODES,
         group_name=GROUPS[stage],
         kinds={"person"},

@@ -8,6 +8,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import dagster as dg
+
 from shortdrama_pipeline.services.opening import dagster_url
 from shortdrama_pipeline.settings import Settings
 
@@ -68,3 +70,13 @@ def environment(settings: Settings) -> dict[str, str]:
         "SHORTDRAMA_HOME": str(settings.home),
         URL_NAME: dagster_url(settings),
     }
+
+
+def make_tables() -> None:
+    """Create Dagster's tables once and set the limits of its pools, before several processes race for it.
+
+    The environment must be set. A pool nobody has limited is not held back on its first pass.
+    """
+    with dg.DagsterInstance.get() as instance:
+        for pool, slots in POOLS.items():
+            instance.event_log_storage.set_concurrency_slots(pool, slots)

@@ -33,7 +33,7 @@ finish = dg.define_asset_job(
 class PlanConfig(dg.Config):
     """What to plan, and for which schedule; without one nothing can be confirmed."""
 
-    stage: str = Stage.OUTLINE
+    stage: str = str(Stage.OUTLINE)
     schedule_id: str = ""
 
 
