@@ -10,7 +10,6 @@ from shortdrama_pipeline.rules.quotes import QuoteState, Reason
 from shortdrama_pipeline.rules.states import MediaKind, Stage
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.planning import Planned, plan_items
-from shortdrama_pipeline.services.stage_planning import requests_for
 from shortdrama_pipeline.store import batches, quotes
 from shortdrama_pipeline.store.plans import load_plan
 from shortdrama_pipeline.store.quotes import Quote
@@ -22,7 +21,9 @@ StageRequests: TypeAlias = Callable[[Studio, str, Stage, Sequence[str] | None], 
 def ask_stage(
     studio: Studio, episode_id: str, stage: Stage, item_ids: Sequence[str] | None
 ) -> list[ItemRequest]:
-    """Ask the real stages; raises what planning the stage would raise."""
+    """Ask the real stages, loaded only now: an ordinary confirm does without. Raises what they raise."""
+    from shortdrama_pipeline.services.stage_planning import requests_for
+
     return requests_for(studio, episode_id, stage, item_ids)
 
 

@@ -5,8 +5,10 @@ Nothing depends on a wake-up arriving: drainers look by themselves once a second
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from shortdrama_pipeline.errors import Outside
 from shortdrama_pipeline.store.database import Database
 from shortdrama_pipeline.store.wakeups import announce
 
@@ -32,4 +34,5 @@ def wake(db: Database) -> None:
         _throttle.sent_ns = time.monotonic_ns()
     finally:
         _throttle.turn.release()
-    announce(db)
+    with suppress(Outside):  # what was committed stands, and the next look finds it
+        announce(db)

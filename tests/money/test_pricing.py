@@ -150,7 +150,7 @@ def test_a_price_that_fits_no_binding_or_currency_is_refused_whole(
 
 
 def test_a_binding_without_a_price_is_not_ready_before_a_quote(rich: Rich) -> None:
-    rich.run("alter table price_versions disable trigger all")
+    rich.run("alter table price_versions disable trigger user")
     rich.run("delete from price_versions where binding_id = 'rehearsal-image'")
     with pytest.raises(NotReady):
         rich.plan([image(1)])
