@@ -58,6 +58,13 @@ def emoji_font() -> Font:
     return _font("manimgx_fonts", "NotoEmoji[wght].ttf")
 
 
+def shaping_language(language: str) -> str:
+    """Return the tag by which the font picks its regional shapes: mainland forms for zh-CN."""
+    return {"zh-CN": "zh-Hans", "zh-SG": "zh-Hans", "zh": "zh-Hans", "zh-TW": "zh-Hant"}.get(
+        language, language
+    )
+
+
 def missing_glyphs(text: str) -> list[str]:
     """Return the characters that no font of ours draws, each once, in order."""
     shown = dict.fromkeys(each for each in text if each not in _JOINERS and not each.isspace())

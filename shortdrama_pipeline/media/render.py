@@ -33,6 +33,7 @@ AV_DIFFERENCE_US_MAX = 40_000
 LOUDNESS_OFF_MILLI_MAX = 1_000
 TRUE_PEAK_MILLI_DB_MAX = -1_000
 AUDIO_BITRATE = "192k"
+AI_LABEL = "AI-generated content"
 
 Progress = Callable[[int, int], None]  # (steps done, of)
 
@@ -83,10 +84,10 @@ def render(
             raise
     told.step()
     frames = _join(pictures, segments, request, folder)
-    film = _mux(folder / "picture.mp4", track, folder / "film.mp4")
+    film = _mux(folder / "picture.mp4", track, folder / "film.mp4", timeline.title)
     clean = None
     if TIERS[request.tier].clean:
-        clean = _mux(folder / "picture_clean.mp4", track, folder / "film_clean.mp4")
+        clean = _mux(folder / "picture_clean.mp4", track, folder / "film_clean.mp4", timeline.title)
     told.step()
     made = _judge(film, clean, dialogue, request, frames)
     told.step()
@@ -167,9 +168,10 @@ def _join(pictures: list[Encoded], segments: list[Segment], request: RenderReque
     return frames
 
 
-def _mux(picture: Path, track: Path, into: Path) -> Path:
+def _mux(picture: Path, track: Path, into: Path, title: str) -> Path:
     run_ffmpeg(
         ["-i", picture, "-i", track, "-map", "0:v:0", "-map", "1:a:0", "-c", "copy", "-map_metadata", "-1",
+         "-metadata", f"title={title}", "-metadata", f"comment={AI_LABEL}",
          "-movflags", "+faststart", "-brand", "mp42", into]
     )  # fmt: skip
     picture.unlink()

@@ -59,7 +59,7 @@ def to_ass(cues: Iterable[Subtitle], *, width: int, height: int, language: str, 
             "WrapStyle": "2",  # we break the lines ourselves
             "ScaledBorderAndShadow": "yes",
             "YCbCr Matrix": "TV.709",
-            "Language": {"zh-CN": "zh-Hans", "zh-TW": "zh-Hant"}.get(language, language),
+            "Language": fonts.shaping_language(language),
         }
     )
     made.styles = {kind: _style(kind, letters) for kind in ("dialogue", "narration", "inner")}
