@@ -42,6 +42,7 @@ RESULT_BYTES_MAX: Mapping[str, int] = {
 }
 TEXT_TYPE = "application/json"
 OutputJson = dict[str, Any]
+Measured = tuple[StoredOutput | None, Judgement]
 # Asks the vendor once more for the same job's result; never for a new one.
 Refresh = Callable[[Work], Awaitable["list[OutputJson] | None"]]
 
@@ -88,17 +89,22 @@ async def transfer(
                 await park(shift, work, Reason("downloadInterrupted", "resultKnown", {"error": error.code}))
                 return
         await asyncio.sleep(download_pause_ms(tries, jitter_permille=shift.jitter()) / 1000)
+    measured = [await shift.in_thread(_measure, shift, work, each) for each in fetched]
+    staged = tuple(StagedFile(each["sha256"], each["bytes"], each["media_type"]) for each in fetched)
+    if _is_broken(measured):  # the Attempt stays open, so that the same result may be transferred again
+        await quarantine(shift, work, [judged for _, judged in measured], staged=staged)
+        return
     change = Change(
         held=work.held,
         attempts=(
             attempt_move(work.attempt_id, AttemptState.ACCEPTED, Concluded(), result={"outputs": fetched}),
         ),
         job_note=JobNote(work.attempt_id, transferred=True),
-        staged=tuple(StagedFile(each["sha256"], each["bytes"], each["media_type"]) for each in fetched),
+        staged=staged,
     )
     answer = await shift.record(change)
     if isinstance(answer, Recorded):
-        await deliver(shift, work.at(answer.now), fetched, bill=bill)
+        await _register(shift, work.at(answer.now), measured, bill=bill)
 
 
 def _fetch(shift: Shift, work: Work, output: OutputJson) -> OutputJson:
@@ -115,10 +121,13 @@ def _fetch(shift: Shift, work: Work, output: OutputJson) -> OutputJson:
 async def deliver(shift: Shift, work: Work, outputs: Sequence[OutputJson], *, bill: Bill | None) -> None:
     """Measure what lies in the store and register it; broken files go to quarantine."""
     measured = [await shift.in_thread(_measure, shift, work, each) for each in outputs]
-    broken = [judged for _, judged in measured if judged.state is MediaState.QUARANTINED]
-    if broken or not measured:
+    if _is_broken(measured):
         await quarantine(shift, work, [judged for _, judged in measured])
         return
+    await _register(shift, work, measured, bill=bill)
+
+
+async def _register(shift: Shift, work: Work, measured: Sequence[Measured], *, bill: Bill | None) -> None:
     delivery = Delivery(
         work, tuple(stored for stored, _ in measured if stored), tuple(judged for _, judged in measured)
     )
@@ -131,7 +140,7 @@ async def deliver(shift: Shift, work: Work, outputs: Sequence[OutputJson], *, bi
         ]
         await quarantine(shift, work, judged)
         return
-    except (ShortdramaError, sa.exc.SQLAlchemyError, LookupError, TypeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - the result is stored; whatever stopped the row, say so (F08)
         await park(shift, work, Reason("registrationFailed", "transferred", {"error": type(error).__name__}))
         return
     shift.leases.pop(work.task_id, None)
@@ -140,7 +149,11 @@ async def deliver(shift: Shift, work: Work, outputs: Sequence[OutputJson], *, bi
         await settling.settle(shift, work.task_id, bill=bill)
 
 
-def _measure(shift: Shift, work: Work, output: OutputJson) -> tuple[StoredOutput | None, Judgement]:
+def _is_broken(measured: Sequence[Measured]) -> bool:
+    return not measured or any(judged.state is MediaState.QUARANTINED for _, judged in measured)
+
+
+def _measure(shift: Shift, work: Work, output: OutputJson) -> Measured:
     sha256, media_type = str(output["sha256"]), str(output["media_type"])
     facts = dict(output.get("facts") or {})
     try:
@@ -212,7 +225,9 @@ async def park(shift: Shift, work: Work, reason: Reason) -> None:
         shift.count.reconciling += 1
 
 
-async def quarantine(shift: Shift, work: Work, judged: Sequence[Judgement]) -> None:
+async def quarantine(
+    shift: Shift, work: Work, judged: Sequence[Judgement], *, staged: tuple[StagedFile, ...] = ()
+) -> None:
     """Keep the bytes, never selectable; the Task waits for a person (D-3)."""
     what = next((dict(each.reason) for each in judged if each.reason), {"what": "no output"})
     reason = Reason("mediaInvalid", "transferred", {"what": str(what.get("what", ""))[:200]})
@@ -225,6 +240,7 @@ async def quarantine(shift: Shift, work: Work, judged: Sequence[Judgement]) -> N
             reason=reason.to_json(),
             keep_lease=False,
         ),
+        staged=staged,
         judged=tuple(each for each in judged if each.state is MediaState.QUARANTINED),
         alert=Alert(
             "media_invalid", work.task_id, "A paid result is not usable media", {"code": reason.code}

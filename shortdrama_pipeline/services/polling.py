@@ -113,13 +113,13 @@ class Poller:
         """Ask whatever is due, for ever."""
         while True:
             self._changed.clear()
-            pause_ms = self._start_due()
+            pause_ms = self.start_due()
             try:
                 await asyncio.wait_for(self._changed.wait(), None if pause_ms is None else pause_ms / 1000)
             except TimeoutError:
                 continue
 
-    def _start_due(self) -> int | None:
+    def start_due(self) -> int | None:
         """Start queries for all that is due; returns the pause until the next, None when nothing waits."""
         now = monotonic_ms()
         due: dict[tuple[str, ...], list[Waiting]] = {}

@@ -11,8 +11,9 @@
 Anyone may run it at any time; what a live worker holds is not touched. A second pass finds nothing due.
 """
 
+import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from shortdrama_pipeline.errors import CredentialMissing, ShortdramaError
@@ -29,6 +30,7 @@ from shortdrama_pipeline.rules.tasks import (
     ResultKnown,
 )
 from shortdrama_pipeline.services import ingesting, receipts, settling
+from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.polling import Poller
 from shortdrama_pipeline.services.receipts import Receipt
 from shortdrama_pipeline.services.recording import (
@@ -40,7 +42,7 @@ from shortdrama_pipeline.services.recording import (
     attempt_move,
     task_move,
 )
-from shortdrama_pipeline.services.shifts import Shift
+from shortdrama_pipeline.services.shifts import Pace, Shift, worker_name
 from shortdrama_pipeline.services.submitting import store_inline
 from shortdrama_pipeline.services.work import ChannelLost, Route, Work, bill_of, output_json, resolve_channel
 from shortdrama_pipeline.store import attempts, tasks
@@ -51,6 +53,8 @@ from shortdrama_pipeline.store.media import StagedFile
 from shortdrama_pipeline.store.tasks import Task
 
 TAKE_AT_ONCE = 256
+# Repeating these by itself would only repeat the same end; a person looks first, `task transfer` tries again.
+FOR_A_PERSON = frozenset({"mediaInvalid", "egressRefused", "resultTooLarge"})
 NOTHING: Mapping[str, Any] = {}
 
 
@@ -60,6 +64,61 @@ class Found:
 
     work: Work
     attempt: Attempt | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverReport:
+    """What one pass did. A second pass right after it takes nothing."""
+
+    taken: int
+    requeued: int
+    reconciling: int
+    polled: int
+    ingested: int
+    settled: int
+
+    def to_json(self) -> dict[str, int]:
+        return dict(asdict(self))
+
+
+def recover(studio: Studio, *, worker: str | None = None, pace: Pace | None = None) -> RecoverReport:
+    """One full pass over everything that is due and that nobody holds. It never sends a paid request."""
+    return asyncio.run(_recover(studio, worker or worker_name(), pace or Pace()))
+
+
+async def _recover(studio: Studio, worker: str, pace: Pace) -> RecoverReport:
+    shift = Shift(studio, worker=worker, pace=pace, limit=1)
+    poller = Poller(shift)
+    beating = asyncio.get_running_loop().create_task(_beat(shift, poller), name="heartbeat")
+    taken = 0
+    try:
+        while True:
+            found = await take_over(shift, poller)
+            taken += found
+            await shift.finish()
+            poller.start_due()
+            await shift.finish()
+            if not found:
+                break
+        await settle_pending(shift)
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
+        if shift.leases:
+            await shift.give_back(dict(shift.leases), again_ms=pace.lease_ms)
+        await shift.close()
+    if shift.failures:
+        raise shift.failures[0]
+    count = shift.count
+    return RecoverReport(
+        taken, count.requeued, count.reconciling, count.polled, count.ingested, count.settled
+    )
+
+
+async def _beat(shift: Shift, poller: Poller) -> None:
+    while True:
+        await asyncio.sleep(shift.pace.heartbeat_ms / 1000)
+        poller.drop(await shift.beat())
 
 
 async def take_over(shift: Shift, poller: Poller) -> int:
@@ -80,6 +139,17 @@ async def take_over(shift: Shift, poller: Poller) -> int:
     return len(found)
 
 
+def take_one(shift: Shift, task_id: str) -> Found | None:
+    """Take one Task for a named action; None while a live worker is at it."""
+    with shift.studio.db.begin() as tx:
+        task = tasks.take_one(tx, task_id, worker=shift.worker, lease_ms=shift.pace.lease_ms)
+        if task is None:
+            return None
+        latest = attempts.load_latest(tx, [task_id])
+    shift.leases[task_id] = task.lease_token
+    return _found(task, latest.get(task_id))
+
+
 async def settle_pending(shift: Shift) -> int:
     """Charge what is registered and not charged yet (P-10.7). Returns how many were charged."""
     due = await shift.read(lambda tx: settling.find_pending(tx, most=TAKE_AT_ONCE))
@@ -89,7 +159,7 @@ async def settle_pending(shift: Shift) -> int:
     return charged
 
 
-async def resume(shift: Shift, poller: Poller, found: Found) -> None:
+async def resume(shift: Shift, poller: Poller, found: Found, *, by_person: bool = False) -> None:
     """Decide by Task and Attempt what the rows allow."""
     work, attempt = found.work, found.attempt
     match work.held.state, None if attempt is None else AttemptState(attempt.state):
@@ -98,13 +168,13 @@ async def resume(shift: Shift, poller: Poller, found: Found) -> None:
         case TaskState.RUNNING, AttemptState.SUBMIT_STARTED:
             await _fence_without_answer(shift, poller, work, attempt)
         case ((TaskState.WAITING_PROVIDER | TaskState.NEEDS_RECONCILIATION), AttemptState.ACCEPTED):
-            await _accepted(shift, poller, work, attempt)
+            await _accepted(shift, poller, work, attempt, by_person=by_person)
         case TaskState.INGESTING, (AttemptState.ACCEPTED | AttemptState.COMPLETED):
             await _ingesting(shift, poller, work, attempt)
         case TaskState.NEEDS_RECONCILIATION, AttemptState.OUTCOME_UNKNOWN:
-            await look_up(shift, poller, work, attempt)
+            await look_up(shift, poller, work, attempt, by_person=by_person)
         case TaskState.NEEDS_RECONCILIATION, AttemptState.COMPLETED:
-            await _deliver_again(shift, poller, work, attempt)
+            await _deliver_again(shift, poller, work, attempt, by_person=by_person)
         case TaskState.NEEDS_RECONCILIATION, _:
             await _put_back(shift, work, Reason("attemptMissing", "unknown"))
         case _:
@@ -167,7 +237,9 @@ async def _fence_without_answer(shift: Shift, poller: Poller, work: Work, attemp
 # --- proving what became of a silent request ------------------------------------------------------------
 
 
-async def look_up(shift: Shift, poller: Poller, work: Work, attempt: Attempt | None) -> None:
+async def look_up(
+    shift: Shift, poller: Poller, work: Work, attempt: Attempt | None, *, by_person: bool = False
+) -> None:
     """Adopt a receipt, or ask by our own identity where the contract verified that (P-10.4). Never a POST."""
     assert attempt is not None
     receipt = await shift.in_thread(receipts.find_receipt, shift.studio.settings.home, attempt.attempt_id)
@@ -175,7 +247,9 @@ async def look_up(shift: Shift, poller: Poller, work: Work, attempt: Attempt | N
         await adopt_receipt(shift, poller, work, receipt)
         return
     try:
-        route = await shift.in_thread(resolve_channel, shift.studio, attempt.channel)
+        route = await shift.in_thread(
+            lambda: resolve_channel(shift.studio, attempt.channel, accept_credential=by_person)
+        )
     except CredentialMissing:
         await _put_back(shift, work, Reason("accessLost", "submitStarted"))
         return
@@ -342,9 +416,15 @@ async def prove_absent(shift: Shift, work: Work, evidence: dict[str, Any]) -> No
 # --- jobs and results -----------------------------------------------------------------------------------
 
 
-async def _accepted(shift: Shift, poller: Poller, work: Work, attempt: Attempt | None) -> None:
+async def _accepted(
+    shift: Shift, poller: Poller, work: Work, attempt: Attempt | None, *, by_person: bool
+) -> None:
     """P-10.5, or P-10.8 where the checkpoint is broken: then nothing is asked at all."""
     assert attempt is not None
+    code = str((work.task.reason or {}).get("code"))
+    if work.held.state is TaskState.NEEDS_RECONCILIATION and code in FOR_A_PERSON and not by_person:
+        await _put_back(shift, work, Reason(code, "resultKnown"))
+        return
     checkpoint, external_id = attempt.checkpoint, attempt.external_id
     if (
         not isinstance(checkpoint, dict)
@@ -355,7 +435,9 @@ async def _accepted(shift: Shift, poller: Poller, work: Work, attempt: Attempt |
         await _stop(shift, work, "checkpointBroken", "accepted")
         return
     try:
-        await shift.in_thread(resolve_channel, shift.studio, attempt.channel)
+        await shift.in_thread(
+            lambda: resolve_channel(shift.studio, attempt.channel, accept_credential=by_person)
+        )
     except CredentialMissing:
         if work.held.state is TaskState.NEEDS_RECONCILIATION:
             await _put_back(shift, work, Reason("accessLost", "accepted"))
@@ -369,6 +451,7 @@ async def _accepted(shift: Shift, poller: Poller, work: Work, attempt: Attempt |
         external_id=external_id,
         age_ms=attempt.accepted_age_s * 1000,
         now=True,
+        accept_credential=by_person,
     )
 
 
@@ -389,10 +472,12 @@ async def _ingesting(shift: Shift, poller: Poller, work: Work, attempt: Attempt 
     await ingesting.transfer(shift, work, outputs, bill=bill, refresh=refresh)
 
 
-async def _deliver_again(shift: Shift, poller: Poller, work: Work, attempt: Attempt | None) -> None:
+async def _deliver_again(
+    shift: Shift, poller: Poller, work: Work, attempt: Attempt | None, *, by_person: bool
+) -> None:
     """F08: the bytes are there; register them by their hash."""
     assert attempt is not None
-    if (work.task.reason or {}).get("code") == "mediaInvalid":
+    if (work.task.reason or {}).get("code") in FOR_A_PERSON and not by_person:
         await _put_back(shift, work, Reason("mediaInvalid", "transferred"))
         return
     change = Change(held=work.held, task=task_move(work.held, ResultKnown(), after_ms=shift.pace.lease_ms))

@@ -156,12 +156,12 @@ class Shift:
             self.leases.pop(each, None)
         return lost
 
-    async def give_back(self, tokens: dict[str, int]) -> None:
+    async def give_back(self, tokens: dict[str, int], *, again_ms: int = 0) -> None:
         """Give up leases; if the database is away they run out by themselves."""
 
         def run() -> None:
             with self.studio.db.begin() as tx:
-                tasks.hand_back(tx, tokens)
+                tasks.hand_back(tx, tokens, again_ms=again_ms)
 
         with suppress(Outside):
             await asyncio.get_running_loop().run_in_executor(self._readers, run)

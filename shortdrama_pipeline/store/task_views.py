@@ -1,113 +1,68 @@
-"""Tasks as the production flow sees them: the newest order of each subject and role. Plain reads."""
+"""Tasks as people read them: plain SELECTs (P-10.1, P-13.1, P-13.3)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import distinct_on
 
-from shortdrama_pipeline.rules.money import Money
-from shortdrama_pipeline.rules.states import TaskState
-from shortdrama_pipeline.store.tables import (
-    plans,
-    price_versions,
-    provider_attempts,
-    quotes,
-    reservations,
-    tasks,
-)
+Row = dict[str, Any]
+LIST_MAX = 1_000
 
-Key = tuple[str, str]  # (subject, role)
-
-_OPEN = ("queued", "running", "waitingProvider", "ingesting", "needsReconciliation")
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """The newest task for one subject and role."""
-
-    task_id: str
-    stage: str
-    subject: str
-    role: str
-    state: str
-    reason: dict[str, object] | None
-    hold_reason: dict[str, object] | None
-
-    @property
-    def open(self) -> bool:
-        return self.state in _OPEN
-
-    @property
-    def needs_person(self) -> bool:
-        return self.state == TaskState.NEEDS_RECONCILIATION or self.hold_reason is not None
-
-
-def find_newest_orders(tx: sa.Connection, episode_id: str) -> dict[Key, Order]:
-    """Return the newest task of each (subject, role) of the episode."""
-    columns = [tasks.c[name] for name in Order.__dataclass_fields__]
-    rows = tx.execute(
-        sa.select(*columns)
-        .where(tasks.c.episode_id == episode_id)
-        .ext(distinct_on(tasks.c.subject, tasks.c.role))
-        .order_by(tasks.c.subject, tasks.c.role, tasks.c.created_at.desc(), tasks.c.task_id.desc())
-    )
-    orders = [Order(**row._mapping) for row in rows]  # noqa: SLF001 the documented way to read by column
-    return {(order.subject, order.role): order for order in orders}
+_LIST = sa.text("""
+select t.task_id, t.item_id, t.episode_id, t.stage, t.subject, t.role, t.kind, t.binding_id as binding,
+  t.state, t.reason, t.hold_reason, t.created_at, t.updated_at, r.state as money, r.amount_micros, r.currency
+  from tasks t join reservations r using (task_id)
+ where (cast(:episode_id as text) is null or t.episode_id = :episode_id)
+   and (cast(:state as text) is null or t.state = :state)
+ order by t.created_at desc, t.task_id limit :most
+""")
+_SHOW = sa.text("""
+select t.*, r.reservation_id, r.state as money, r.amount_micros, r.settled_micros, r.currency
+  from tasks t join reservations r using (task_id) where t.task_id = :task_id
+""")
+_ATTEMPTS = sa.text("""
+select a.attempt_id, a.number, a.state, a.external_id, a.channel->>'binding_id' as binding, a.channel,
+  a.request_digest, a.lease_token, a.worker, a.submit_started_at, a.accepted_at, a.completed_at, a.evidence,
+  a.provider_cost_micros, a.provider_currency, j.last_status, j.query_failures, j.provider_finished_at,
+  j.downloadable_at, j.transferred_at, j.registered_at, j.retention_until
+  from provider_attempts a left join provider_jobs j using (attempt_id)
+ where a.task_id = :task_id order by a.number
+""")
+_HISTORY = sa.text("""
+select e.created_at as at, e.entity, e.entity_id, e.seq, e.from_state, e.to_state, e.facts->'reason' as reason
+  from events e where e.entity_id = any(cast(:ids as text[])) order by e.event_id
+""")
+_DOWNSTREAM = sa.text("""
+select d.task_id from tasks d join tasks t on t.episode_id = d.episode_id and t.task_id <> d.task_id
+ where t.task_id = :task_id and d.state = 'queued' and (
+   (d.subject = t.subject and d.created_at >= t.created_at) or exists (
+     select 1 from jsonb_array_elements(d.request->'uses') u
+       join versions v on v.version_id = u->>'version_id'
+      where v.episode_id = t.episode_id and v.subject = t.subject and v.role = t.role))
+ order by d.task_id
+""")
 
 
-def count_states(tx: sa.Connection, episode_id: str) -> dict[str, dict[str, int]]:
-    """Return how many tasks, attempts and reservations stand in each state (P-1.5 to P-1.7)."""
-    owned = tasks.c.episode_id == episode_id
-    queries: Mapping[str, sa.Select[str, int]] = {
-        "task": sa.select(tasks.c.state, sa.func.count()).where(owned).group_by(tasks.c.state),
-        "remote_submission": sa.select(provider_attempts.c.state, sa.func.count())
-        .join(tasks, tasks.c.task_id == provider_attempts.c.task_id)
-        .where(owned)
-        .group_by(provider_attempts.c.state),
-        "money": sa.select(reservations.c.state, sa.func.count())
-        .join(tasks, tasks.c.task_id == reservations.c.task_id)
-        .where(owned)
-        .group_by(reservations.c.state),
-    }
-    return {domain: {row[0]: row[1] for row in tx.execute(query)} for domain, query in queries.items()}
+def list_tasks(tx: sa.Connection, *, episode_id: str | None, state: str | None) -> list[Row]:
+    """The newest first."""
+    bound = {"episode_id": episode_id, "state": state, "most": LIST_MAX}
+    return [dict(row) for row in tx.execute(_LIST, bound).mappings()]
 
 
-def sum_spent(tx: sa.Connection, episode_id: str) -> dict[str, Money]:
-    """Return what was settled per stage, in the currency of its reservations."""
-    rows = tx.execute(
-        sa.select(tasks.c.stage, reservations.c.currency, sa.func.sum(reservations.c.settled_micros))
-        .join(tasks, tasks.c.task_id == reservations.c.task_id)
-        .where(tasks.c.episode_id == episode_id)
-        .group_by(tasks.c.stage, reservations.c.currency)
-        .order_by(tasks.c.stage, reservations.c.currency)
-    )
-    return {stage: Money(int(micros), currency) for stage, currency, micros in rows}
+def find_task(tx: sa.Connection, task_id: str) -> Row | None:
+    row = tx.execute(_SHOW, {"task_id": task_id}).mappings().one_or_none()
+    return None if row is None else dict(row)
 
 
-def find_open_quotes(tx: sa.Connection, episode_id: str, *, now: datetime) -> dict[str, str]:
-    """Return the newest unconfirmed, unexpired Quote per stage that plans something of the episode."""
-    item = sa.func.jsonb_build_array(sa.func.jsonb_build_object("episode_id", episode_id))
-    rows = tx.execute(
-        sa.select(plans.c.stage, quotes.c.quote_id)
-        .join(plans, plans.c.plan_id == quotes.c.plan_id)
-        .where(
-            quotes.c.state == "open",
-            quotes.c.expires_at > now,
-            plans.c.body["items"].contains(item),
-        )
-        .order_by(quotes.c.created_at)
-    )
-    return {row.stage: row.quote_id for row in rows}
+def list_attempts(tx: sa.Connection, task_id: str) -> list[Row]:
+    return [dict(row) for row in tx.execute(_ATTEMPTS, {"task_id": task_id}).mappings()]
 
 
-def clock(tx: sa.Connection) -> datetime:
-    """Return the database's time."""
-    now: datetime = tx.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
-    return now
+def list_history(tx: sa.Connection, ids: Sequence[str]) -> list[Row]:
+    """Every recorded move of these things, in the order it happened."""
+    return [dict(row) for row in tx.execute(_HISTORY, {"ids": list(ids)}).mappings()]
 
 
-def find_priced_bindings(tx: sa.Connection) -> frozenset[str]:
-    """Return the bindings that have a published price."""
-    return frozenset(tx.execute(sa.select(price_versions.c.binding_id).distinct()).scalars())
+def find_downstream(tx: sa.Connection, task_id: str) -> list[str]:
+    """Queued Tasks that work on from this one's subject (P-4.4)."""
+    return list(tx.execute(_DOWNSTREAM, {"task_id": task_id}).scalars())

@@ -341,17 +341,39 @@ def find_unconfigured(tx: sa.Connection, known: Sequence[str]) -> set[str]:
 
 
 _HAND_BACK = sa.text("""
-update tasks t set expires_at = clock_timestamp(), next_action_at = least(t.next_action_at, clock_timestamp())
+update tasks t set expires_at = clock_timestamp(),
+  next_action_at = clock_timestamp() + :again_ms * interval '1 millisecond'
   from unnest(cast(:task_ids as text[]), cast(:tokens as bigint[])) as w(task_id, token)
  where t.task_id = w.task_id and t.lease_token = w.token
    and t.state in ('running', 'waitingProvider', 'ingesting', 'needsReconciliation') returning t.task_id
 """)
 
 
-def hand_back(tx: sa.Connection, tokens: Mapping[str, int]) -> set[str]:
+def hand_back(tx: sa.Connection, tokens: Mapping[str, int], *, again_ms: int = 0) -> set[str]:
     """Give up leases at a clean shutdown, so that another worker needs not wait for expiry."""
-    bound = {"task_ids": list(tokens), "tokens": list(tokens.values())}
+    bound = {"task_ids": list(tokens), "tokens": list(tokens.values()), "again_ms": again_ms}
     return set(tx.execute(_HAND_BACK, bound).scalars())
+
+
+_CANCEL = sa.text("""
+update tasks t set state = 'cancelled', next_action_at = null, hold_reason = null,
+  updated_at = clock_timestamp(), reason = jsonb_build_object('code', 'cancelled', 'by', cast(:actor as text))
+ where t.task_id = any(cast(:task_ids as text[])) and t.state = 'queued' returning t.task_id
+""")
+_RELEASE_HOLD = sa.text("""
+update tasks t set hold_reason = null, next_action_at = clock_timestamp(), updated_at = clock_timestamp()
+ where t.task_id = :task_id and t.state = 'queued' and t.hold_reason is not null returning t.task_id
+""")
+
+
+def cancel(tx: sa.Connection, task_ids: Sequence[str], *, actor: str) -> set[str]:
+    """Cancel what is still queued; a claim that was first wins (P-4.3)."""
+    return set(tx.execute(_CANCEL, {"task_ids": list(task_ids), "actor": actor}).scalars())
+
+
+def release_hold(tx: sa.Connection, task_id: str) -> bool:
+    """Make a held Task due; False when it is not held."""
+    return tx.execute(_RELEASE_HOLD, {"task_id": task_id}).scalar() is not None
 
 
 def load(tx: sa.Connection, task_id: str) -> Task:

@@ -1,0 +1,117 @@
+"""`shortdrama task`: the task centre. Every action is named for what it does; none is called retry."""
+
+from typing import Annotated
+
+import typer
+
+from shortdrama_pipeline.cli import output, session
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Tasks: list, show, cancel, query, transfer, regenerate, compensate, release-hold, resolve.",
+)
+TaskId = Annotated[str, typer.Argument(metavar="TASK")]
+
+
+@app.command("list")
+def list_all(
+    *,
+    episode: Annotated[str | None, typer.Option(help="only this episode")] = None,
+    state: Annotated[str | None, typer.Option(help="only this state, such as needsReconciliation")] = None,
+) -> None:
+    """List tasks, the newest first."""
+    from shortdrama_pipeline.services.task_actions import list_tasks
+
+    output.show({"tasks": list_tasks(session.open_studio(), episode_id=episode, state=state)})
+
+
+@app.command()
+def show(task_id: TaskId) -> None:
+    """Show a task: states, attempts, lease, history, and what may be done about it."""
+    from shortdrama_pipeline.services.task_actions import show_task
+
+    output.show(show_task(session.open_studio(), task_id))
+
+
+@app.command()
+def cancel(task_id: TaskId) -> None:
+    """Cancel a queued task; its price comes back. Once sent, only what would follow can be stopped."""
+    from shortdrama_pipeline.services.task_actions import cancel_task
+
+    output.show(cancel_task(session.open_studio(), task_id, actor=session.actor()))
+
+
+@app.command()
+def query(task_id: TaskId) -> None:
+    """QUERY ONLY: ask the vendor about the same request. Buys nothing."""
+    from shortdrama_pipeline.services.task_actions import query_task
+
+    output.show(query_task(session.open_studio(), task_id, actor=session.actor()))
+
+
+@app.command()
+def transfer(task_id: TaskId) -> None:
+    """TRANSFER ONLY: fetch the same result again. Buys nothing."""
+    from shortdrama_pipeline.services.task_actions import transfer_task
+
+    output.show(transfer_task(session.open_studio(), task_id, actor=session.actor()))
+
+
+@app.command()
+def regenerate(task_id: TaskId) -> None:
+    """REGENERATE (MAY COST): plan the same item anew and leave a Quote; confirming that Quote costs."""
+    from shortdrama_pipeline.services.task_actions import regenerate_task
+
+    planned = regenerate_task(session.open_studio(), task_id, actor=session.actor())
+    output.show(
+        {
+            "plan_id": planned.plan_id,
+            "quote_id": planned.quote_id,
+            "input_hash": planned.input_hash,
+            "total": planned.total.to_json(),
+            "expires_at": planned.expires_at.isoformat(),
+        }
+    )
+
+
+@app.command()
+def compensate(
+    task_id: TaskId, *, note: Annotated[str, typer.Option(help="why, for the audit log")] = ""
+) -> None:
+    """FUND COMPENSATION: give a settled price back at the platform's cost. Touches the ledger only."""
+    from shortdrama_pipeline.services.task_actions import compensate_task
+
+    output.show(compensate_task(session.open_studio(), task_id, actor=session.actor(), note=note))
+
+
+@app.command("release-hold")
+def release_hold(task_id: TaskId) -> None:
+    """Say that what held a task is mended; it is sent under the confirmation already given."""
+    from shortdrama_pipeline.services.task_actions import release_hold as release_it
+
+    output.show(release_it(session.open_studio(), task_id, actor=session.actor()))
+
+
+@app.command()
+def resolve(
+    task_id: TaskId,
+    *,
+    evidence: Annotated[str, typer.Option(help="where it stands, such as a line of the vendor's console")],
+    external_id: Annotated[str | None, typer.Option(help="the vendor's id, when it was accepted")] = None,
+    not_accepted: Annotated[bool, typer.Option("--not-accepted", help="it was never accepted")] = False,
+) -> None:
+    """State what became of a request that went unanswered."""
+    from shortdrama_pipeline.errors import UsageError
+    from shortdrama_pipeline.services.task_actions import resolve_task
+
+    if (external_id is None) is not not_accepted:
+        raise UsageError("Say one of the two", hint="Give --external-id ID or --not-accepted")
+    output.show(
+        resolve_task(
+            session.open_studio(),
+            task_id,
+            actor=session.actor(),
+            evidence=evidence,
+            external_id=external_id,
+        )
+    )

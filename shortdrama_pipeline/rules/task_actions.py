@@ -1,0 +1,94 @@
+"""What a person may do with a Task, each action named for what it does (P-13.4)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from shortdrama_pipeline.rules.states import AttemptState, ReservationState, TaskState
+
+
+class TaskAction(StrEnum):
+    """Never a bare "retry"."""
+
+    CANCEL = "cancel"  # only queued: nothing was sent, the price comes back
+    QUERY = "query"  # asks the vendor about the same request; never buys
+    TRANSFER = "transfer"  # fetches the same result; never buys
+    REGENERATE = "regenerate"  # yields a Quote; confirming it costs
+    COMPENSATE = "compensate"  # moves money in the ledger; never asks a vendor
+    RELEASE_HOLD = "release-hold"  # sends under the confirmation given; the price is held already
+    RESOLVE = "resolve"  # a person states, with evidence, what became of a silent request
+
+
+MAY_COST = frozenset({TaskAction.REGENERATE})
+_OPEN_QUERY = {AttemptState.ACCEPTED, AttemptState.OUTCOME_UNKNOWN}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What decides which actions are open."""
+
+    task: TaskState
+    attempt: AttemptState | None
+    money: ReservationState
+    held: bool
+    has_result: bool
+
+
+def allowed_actions(standing: Standing) -> list[TaskAction]:
+    """In the order a person should think of them: free ones first."""
+    found: list[TaskAction] = []
+    waiting = standing.task in {TaskState.WAITING_PROVIDER, TaskState.NEEDS_RECONCILIATION}
+    if waiting and standing.attempt in _OPEN_QUERY:
+        found.append(TaskAction.QUERY)
+    if standing.task in {TaskState.INGESTING, TaskState.NEEDS_RECONCILIATION} and standing.has_result:
+        found.append(TaskAction.TRANSFER)
+    if standing.task is TaskState.NEEDS_RECONCILIATION and standing.attempt is AttemptState.OUTCOME_UNKNOWN:
+        found.append(TaskAction.RESOLVE)
+    if standing.task is TaskState.QUEUED:
+        found += [TaskAction.RELEASE_HOLD] if standing.held else []
+        found.append(TaskAction.CANCEL)
+    if standing.task is TaskState.SUCCEEDED and standing.money is ReservationState.SETTLED:
+        found.append(TaskAction.COMPENSATE)
+    if standing.task in {TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELLED}:
+        found.append(TaskAction.REGENERATE)
+    return found
+
+
+def user_text(state: TaskState, code: str) -> str:
+    """One sentence for the producer; no vendor word in it, no promise of money back (P-4.4, P-13.1)."""
+    known = {
+        "outcomeUnknown": "The request went out and no answer came. The price stays held until it is known.",
+        "acceptanceNotRecorded": "The vendor accepted; the record is being restored from its receipt.",
+        "notAccepted": "The vendor did not take the request. Nothing was charged.",
+        "refused": "The vendor refused this input. Nothing was charged; change it and ask for a new Quote.",
+        "generationFailed": "The vendor could not make it. You were not charged.",
+        "credentialMissing": "Waiting for the channel's key.",
+        "mendable": "The channel does not take requests now; an operator must mend it.",
+        "channelNotConfigured": "The channel is not configured any more.",
+        "channelUnresolvable": "The original channel cannot be found; nothing is asked anywhere else.",
+        "accessLost": "The vendor does not let us ask; access to the same account must come back.",
+        "overdue": "It takes longer than usual; we go on asking.",
+        "queryUnanswered": "The vendor cannot be reached; we go on asking.",
+        "unrecognisedStatus": "The vendor answers with a word we do not know; a person looks.",
+        "resultExpired": "It was made, but the result is no longer there; a person looks.",
+        "mediaInvalid": "What arrived is not usable; it is kept aside and can be transferred again.",
+        "downloadInterrupted": "It was made; fetching it broke off and is tried again.",
+        "resultLinkGone": "It was made; its link no longer works and is asked for anew.",
+        "egressRefused": "The result lies at a place this channel may not be fetched from.",
+        "registrationFailed": "It is here; entering it is tried again.",
+        "grantExpired": "The confirmation ran out before it could be sent. The price came back.",
+        "grantRevoked": "The confirmation was revoked before it could be sent. The price came back.",
+        "capacity": "The channel is full; it is sent again by itself.",
+        "neverSent": "The vendor could not be reached; it is sent again by itself.",
+    }
+    if code in known:
+        return known[code]
+    return {
+        TaskState.QUEUED: "Waiting for its turn.",
+        TaskState.RUNNING: "Being sent.",
+        TaskState.WAITING_PROVIDER: "The vendor works on it. Stopping it now does not save its cost.",
+        TaskState.INGESTING: "Made; being brought in.",
+        TaskState.NEEDS_RECONCILIATION: "Facts are missing; a person looks.",
+        TaskState.SUCCEEDED: "Done.",
+        TaskState.FAILED: "Ended without a result.",
+        TaskState.CANCELLED: "Cancelled before it was sent. The price came back.",
+    }[state]
