@@ -1,6 +1,6 @@
 """What money tests share: a studio with prices, a filled wallet and an episode to plan for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -103,6 +103,27 @@ def select_version(studio: Studio, version_id: str) -> None:
         )
 
 
+def deliver(rich: Rich, task_id: str) -> str:
+    """Register a result of a task, as far as money looks at it; returns the attempt's id."""
+    attempt_id = f"attempt_{task_id}"
+    rich.run(
+        "insert into provider_attempts (attempt_id, task_id, number, state, channel, request_digest,"
+        " lease_token, worker, provider_cost_micros, provider_currency)"
+        " values (:attempt, :task, 1, 'prepared', '{}', '', 1, 'w', 0, 'XRH')",
+        attempt=attempt_id,
+        task=task_id,
+    )
+    rich.run(
+        "insert into versions (version_id, kind, episode_id, subject, role, number, digest, content,"
+        " attempt_id, slot, provenance, actor)"
+        " select 'ver_' || task_id, 'AssetVersion', episode_id, subject, role, 1, '', '{}', :attempt, 0,"
+        " '{}', actor from tasks join executions using (execution_id) where task_id = :task",
+        attempt=attempt_id,
+        task=task_id,
+    )
+    return attempt_id
+
+
 @pytest.fixture
 def rich(studio: Studio) -> Rich:
     with studio.db.begin() as tx:
@@ -118,6 +139,3 @@ def rich(studio: Studio) -> Rich:
     ensure_published(studio)
     top_up(studio, Money(100_000_000, "CNY"), key="first", actor=PERSON)
     return Rich(studio)
-
-
-Plan = Callable[..., Planned]
