@@ -13,14 +13,16 @@ from shortdrama_pipeline.media.object_store import ObjectStore
 from shortdrama_pipeline.media.pack import PackedFile, read_files, script_text, shot_list, suffix_of
 from shortdrama_pipeline.media.page import FileRow, GateRow, PageData, ShotRow
 from shortdrama_pipeline.media.render import Film
+from shortdrama_pipeline.rules import timeline as timelines
 from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.rules.renders import RenderRequest
 from shortdrama_pipeline.rules.shots import Shot
+from shortdrama_pipeline.rules.stages import ORDER
 from shortdrama_pipeline.rules.timeline import SPOKEN, Timeline, ms_of
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.gates import gates_of
 from shortdrama_pipeline.stages.view import View
-from shortdrama_pipeline.store import renders, task_views, versions
+from shortdrama_pipeline.store import renders, versions
 from shortdrama_pipeline.store.versions import Version
 
 BYTES_MAX = 16 * 10**9
@@ -173,7 +175,7 @@ def _media_type(version: Version) -> str:
 
 def load_sources(tx: sa.Connection, view: View, timeline_version: Version, timeline: Timeline) -> Sources:
     """Load every version the timeline names."""
-    ids = [each.version_id for each in (*timeline.video, *timeline.audio)]
+    ids = [version_id for _, version_id, _ in timelines.files(timeline)]
     return Sources(view, timeline, timeline_version, versions.find_by_ids(tx, ids))
 
 
@@ -186,7 +188,9 @@ def draw_page(tx: sa.Connection, studio: Studio, sources: Sources, export: Versi
     view, timeline = sources.view, sources.timeline
     zone = ZoneInfo(studio.settings.studio.time_zone)
     files = read_files(manifest)
-    spent = task_views.sum_spent(tx, view.episode_id)
+    currency = studio.settings.studio.currency
+    spent = renders.find_spent(tx, view.episode_id)
+    stages = [stage for stage in ORDER if any(each[0] == stage for each in spent)]
     rate = manifest["frame_rate"]
     loudness = manifest["loudness_milli_lufs"]
     assert isinstance(rate, list)
@@ -202,10 +206,10 @@ def draw_page(tx: sa.Connection, studio: Studio, sources: Sources, export: Versi
             made=_when(export.created_at, zone),
             film=_path(files, "film"),
             cover=_path(files, "cover"),
-            shots=list(_shot_rows(tx, studio, sources, files)),
+            shots=list(_shot_rows(sources, files, spent, currency)),
             gates=_gate_rows(tx, view, zone),
-            costs=[(str(stage), str(money)) for stage, money in spent.items()],
-            total=_total(list(spent.values()), studio.settings.studio.currency),
+            costs=[(str(each), _total([m for s, _, m in spent if s == each], currency)) for each in stages],
+            total=_total([money for _, _, money in spent], currency),
             files=[
                 FileRow(each.role, each.path, _bytes(each.bytes))
                 for each in files
@@ -216,10 +220,9 @@ def draw_page(tx: sa.Connection, studio: Studio, sources: Sources, export: Versi
 
 
 def _shot_rows(
-    tx: sa.Connection, studio: Studio, sources: Sources, files: list[PackedFile]
+    sources: Sources, files: list[PackedFile], spent: list[tuple[str, str, Money]], currency: str
 ) -> Iterator[ShotRow]:
     by_shot: dict[str, Shot] = {each.id: each for each in sources.view.shots}
-    spent = renders.sum_spent_by_subject(tx, sources.view.episode_id)
     paths = {(each.role, Path(each.path).stem): each.path for each in files}
     words = page.WORDS["zh" if sources.timeline.language.startswith("zh") else "en"]
     script = sources.view.script
@@ -228,7 +231,7 @@ def _shot_rows(
         shot = by_shot.get(clip.shot_id)
         lines = [] if shot is None else list(shot.lines)
         subjects = [f"shot:{clip.shot_id}", *(f"line:{line.line_id}" for line in lines)]
-        costs = [spent[each] for each in subjects if each in spent]
+        costs = [money for _, subject, money in spent if subject in subjects]
         version = sources.used.get(clip.version_id)
         about = [] if shot is None else [shot.place, shot.time_of_day, shot.action]
         yield ShotRow(
@@ -239,7 +242,7 @@ def _shot_rows(
             length=f"{ms_of(clip.frames, sources.timeline.frame_rate) / 1000:.1f} s",
             about=" · ".join(each for each in about if each),
             lines=[(names.get(line.speaker or "", words.get(line.kind, "")), line.text) for line in lines],
-            cost=_total(costs, studio.settings.studio.currency),
+            cost=_total(costs, currency),
             version="" if version is None else f"v{version.number}",
         )
 

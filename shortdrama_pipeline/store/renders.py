@@ -108,16 +108,21 @@ def find_plan_body(tx: sa.Connection, render_plan_id: str) -> dict[str, Any]:
     return body
 
 
-def sum_spent_by_subject(tx: sa.Connection, episode_id: str) -> dict[str, Money]:
-    """Return what was settled per subject, such as shot:s1-03, in the currency of its reservations."""
+def find_spent(tx: sa.Connection, episode_id: str) -> list[tuple[str, str, Money]]:
+    """Return what was settled, as (stage, subject, money), one row per currency."""
     rows = tx.execute(
-        sa.select(tasks.c.subject, reservations.c.currency, sa.func.sum(reservations.c.settled_micros))
+        sa.select(
+            tasks.c.stage,
+            tasks.c.subject,
+            reservations.c.currency,
+            sa.func.sum(reservations.c.settled_micros),
+        )
         .join(tasks, tasks.c.task_id == reservations.c.task_id)
         .where(tasks.c.episode_id == episode_id)
-        .group_by(tasks.c.subject, reservations.c.currency)
-        .order_by(tasks.c.subject, reservations.c.currency)
+        .group_by(tasks.c.stage, tasks.c.subject, reservations.c.currency)
+        .order_by(tasks.c.stage, tasks.c.subject, reservations.c.currency)
     )
-    return {subject: Money(int(micros), currency) for subject, currency, micros in rows}
+    return [(stage, subject, Money(int(micros), currency)) for stage, subject, currency, micros in rows]
 
 
 def _end(tx: sa.Connection, render_job_id: str, token: int, **values: object) -> bool:
