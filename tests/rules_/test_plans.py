@@ -185,7 +185,7 @@ def test_any_changed_field_of_the_plan_changes_the_hash(change: dict[str, Any]) 
         {1: 2},
         "\ud800",
         {1, 2},
-        object(),
+        object,
     ],
     ids=repr,
 )
