@@ -17,8 +17,7 @@ from shortdrama_pipeline.stages import wanting
 from shortdrama_pipeline.stages.catalogue import CATALOGUE
 from shortdrama_pipeline.stages.view import View, load_view
 from shortdrama_pipeline.stages.wanting import Progress
-from shortdrama_pipeline.store import episodes, task_views
-from shortdrama_pipeline.store.tables import provider_attempts, tasks, versions
+from shortdrama_pipeline.store import episodes, orders
 
 BLOCKED, READY, QUOTED, WORKING = "blocked", "ready", "quoted", "working"
 ATTENTION, GATE, DONE, STALE = "attention", "gate", "done", "stale"
@@ -57,8 +56,8 @@ def episode_status(studio: Studio, episode_id: str) -> dict[str, object]:
         view = load_view(tx, episode_id, channels=channels_of(studio))
         stages = view_stages(tx, studio, view)
         words = load_words(tx, episode_id)
-        counts = task_views.count_states(tx, episode_id)
-        media = _count_media(tx, episode_id)
+        counts = orders.count_states(tx, episode_id)
+        media = orders.count_media(tx, episode_id)
         episode = episodes.require_episode(tx, episode_id)
     said = Counter(confirmation_of(version, words.on_versions) for version in view.chosen.values())
     return {
@@ -117,8 +116,8 @@ def _item_row(view: View, request: ItemRequest) -> dict[str, object]:
 def view_stages(tx: sa.Connection, studio: Studio, view: View) -> list[StageView]:
     """Return every stage of an episode in order."""
     words = load_words(tx, view.episode_id)
-    spent = task_views.sum_spent(tx, view.episode_id)
-    open_quotes = task_views.find_open_quotes(tx, view.episode_id, now=task_views.clock(tx))
+    spent = orders.sum_spent(tx, view.episode_id)
+    open_quotes = orders.find_open_quotes(tx, view.episode_id, now=orders.clock(tx))
     nothing = Money(0, studio.settings.studio.currency)
     seen: list[StageView] = []
     shut: Stage | None = None
@@ -170,18 +169,3 @@ def _place(
     if progress.stale:
         return STALE, f"person:{len(progress.stale)} stale"
     return (DONE, None) if gate.passed is not None else (GATE, f"gate:{gate.stage}")
-
-
-def _count_media(tx: sa.Connection, episode_id: str) -> dict[str, int]:
-    """Count the files of the episode's versions and of its attempts' results by state (P-1.8)."""
-    of_versions = sa.select(versions.c.sha256).where(versions.c.episode_id == episode_id)
-    of_results = (
-        sa.select(sa.func.jsonb_path_query(provider_attempts.c.result, "$.**.sha256").op("#>>")("{}"))
-        .join(tasks, tasks.c.task_id == provider_attempts.c.task_id)
-        .where(tasks.c.episode_id == episode_id)
-    )
-    rows = tx.execute(
-        sa.text("select state, count(*) from media_files where sha256 = any(:hashes) group by state"),
-        {"hashes": [each for each in tx.execute(sa.union(of_versions, of_results)).scalars() if each]},
-    )
-    return {row[0]: row[1] for row in rows}

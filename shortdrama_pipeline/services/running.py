@@ -24,7 +24,7 @@ from shortdrama_pipeline.stages import wanting
 from shortdrama_pipeline.stages.catalogue import CATALOGUE
 from shortdrama_pipeline.stages.view import View
 from shortdrama_pipeline.stages.wanting import Progress
-from shortdrama_pipeline.store import quotes, task_views
+from shortdrama_pipeline.store import orders, quotes
 
 SLICE_S = 2  # of draining, between two reports
 ROUNDS_MAX = 6  # plan, order and deliver, per stage; more means that something does not converge
@@ -196,8 +196,8 @@ def _finish(
             now = _wait(studio, episode_id, stage, progress)
         if now.attention or now.failed or now.working:
             keys = (*now.attention, *now.failed, *now.working)
-            orders = _orders(studio, episode_id)
-            return Stop(stage, "attention", task_ids=tuple(orders[key] for key in keys))
+            newest = _orders(studio, episode_id)
+            return Stop(stage, "attention", task_ids=tuple(newest[key] for key in keys))
         if now.complete:
             return None
         stop = _order(studio, bring_up_to(studio, episode_id, stage), stage, decide=decide, actor=actor)
@@ -247,7 +247,7 @@ def _order(studio: Studio, view: View, stage: Stage, *, decide: Decider, actor: 
 def _standing_quote(studio: Studio, view: View, stage: Stage, item_ids: set[str]) -> QuoteAsked | None:
     """Return the open Quote over exactly these items, so that a second run shows the same one."""
     with studio.db.read() as tx:
-        quote_id = task_views.find_open_quotes(tx, view.episode_id, now=task_views.clock(tx)).get(stage)
+        quote_id = orders.find_open_quotes(tx, view.episode_id, now=orders.clock(tx)).get(stage)
         if quote_id is None:
             return None
         quote = quotes.load_quote(tx, quote_id)
@@ -270,7 +270,7 @@ def _wait(studio: Studio, episode_id: str, stage: Stage, progress: Report | None
 
 def _orders(studio: Studio, episode_id: str) -> dict[tuple[str, str], str]:
     with studio.db.read() as tx:
-        found = task_views.find_newest_orders(tx, episode_id)
+        found = orders.find_newest_orders(tx, episode_id)
     return {key: order.task_id for key, order in found.items()}
 
 

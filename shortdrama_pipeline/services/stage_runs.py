@@ -15,7 +15,7 @@ from shortdrama_pipeline.services.gates import bring_up_to
 from shortdrama_pipeline.stages.catalogue import CATALOGUE
 from shortdrama_pipeline.stages.view import View
 from shortdrama_pipeline.stages.wanting import Progress, progress
-from shortdrama_pipeline.store import task_views
+from shortdrama_pipeline.store import orders
 from shortdrama_pipeline.store.versions import Version
 
 NAMES_MAX = 20  # of items, in one message
@@ -59,7 +59,7 @@ def advance_stage(studio: Studio, episode_id: str, stage: Stage | str, *, actor:
     if not now.complete:
         raise _incomplete(view, stage, now)
     with studio.db.read() as tx:
-        spent = task_views.sum_spent(tx, episode_id).get(stage)
+        spent = orders.sum_spent(tx, episode_id).get(stage)
     covered = [view.chosen[key] for key in CATALOGUE[stage].owed(view)]
     return StageReport(
         stage=stage,

@@ -12,8 +12,8 @@ from shortdrama_pipeline.rules.script import Script
 from shortdrama_pipeline.rules.shots import Shot
 from shortdrama_pipeline.rules.staleness import CURRENT, Freshness, Node, judge
 from shortdrama_pipeline.rules.states import MediaKind
-from shortdrama_pipeline.store import episodes, lineage, selections, series, task_views
-from shortdrama_pipeline.store.task_views import Order
+from shortdrama_pipeline.store import episodes, lineage, orders, selections, series
+from shortdrama_pipeline.store.orders import Order
 from shortdrama_pipeline.store.versions import Version
 
 Key = tuple[str, str]  # (subject, role)
@@ -81,9 +81,9 @@ def load_view(tx: sa.Connection, episode_id: str, *, channels: Sequence[Channel]
         chosen=chosen,
         numbers=_numbers(nodes),
         freshness=judge(nodes, {key: version.version_id for key, version in chosen.items()}),
-        orders=task_views.find_newest_orders(tx, episode_id),
+        orders=orders.find_newest_orders(tx, episode_id),
         channels=tuple(channels),
-        priced=task_views.find_priced_bindings(tx),
+        priced=orders.find_priced_bindings(tx),
         script=None if script_version is None else scripts.from_json(script_version.content),
         shots=_shots(chosen),
     )
