@@ -100,9 +100,12 @@ class ScriptBuilder:
     def prop(self, names: list[str], line: int) -> None:
         self._scene(line).props.update(dict.fromkeys(names))
 
-    def at(self, line: int, *, place: str = "", time_of_day: str = "") -> None:
-        """Fill in what the heading of the running scene left open."""
-        scene = self._scene(line)
+    def at(self, text: str, line: int, *, place: str = "", time_of_day: str = "") -> None:
+        """Take a labelled place or time: it fills in the running scene, or opens the next one."""
+        if not self.scenes or self.scenes[-1].has_content:
+            self.open_scene(Heading(text, place, time_of_day), line)
+            return
+        scene = self.scenes[-1]
         heading = scene.heading
         scene.heading = Heading(heading.text, place or heading.place, time_of_day or heading.time_of_day)
 
@@ -127,8 +130,9 @@ class ScriptBuilder:
             return named_language(given)
         if self.language:
             return named_language(self.language)
-        spoken = (line.text for scene in self.scenes for line in scene.lines)
-        return detected_language("\n".join(spoken))
+        texts = [line.text for scene in self.scenes for line in scene.lines]
+        texts += [scene.heading.text for scene in self.scenes]
+        return detected_language("\n".join(texts))
 
     def _scene(self, line: int) -> _OpenScene:
         if not self.scenes:

@@ -102,7 +102,11 @@ def _text_of(raw: bytes) -> str:
 
 
 def _is_chinese(text: str) -> bool:
-    """Tell text from noise: GB18030 accepts many bytes, but real Chinese is made of common characters."""
-    foreign = [each for each in text if not each.isascii()]
-    common = "".join(foreign).encode("gb2312", errors="ignore").decode("gb2312")
-    return len(common) * _COMMON_SHARE >= len(foreign)
+    """Tell text from noise: GB18030 accepts most bytes, but Chinese is made of common characters.
+
+    Common are the 3755 of GB 2312's first level (rows B0 to D7) and its symbols (A1 to A3).
+    """
+    foreign = "".join(each for each in text if not each.isascii())
+    leads = foreign.encode("gb2312", errors="ignore")[::2]
+    common = sum(1 for lead in leads if lead <= 0xA3 or 0xB0 <= lead <= 0xD7)
+    return common * _COMMON_SHARE >= len(foreign)

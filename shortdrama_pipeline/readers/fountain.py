@@ -24,9 +24,12 @@ _KNOWN_KEYS = _TITLE | _LOGLINE | _LANGUAGE | {
 }  # fmt: skip
 _CHARACTERS = {"人物", "角色", "characters"}
 _PAGE_BREAK = re.compile(r"^={3,}\s*$")
-_CASELESS_NAME = re.compile(r"^[\u3400-\u9fff·]{1,8}$")
+NAME_ZH_MAX = 6
+CUE_CHARACTERS_MAX = 40
+_CASELESS_NAME = re.compile(rf"^[\u3400-\u9fff·]{{1,{NAME_ZH_MAX}}}$")
 _PARENTHETICAL = re.compile(r"^[（(](?P<inside>.*)[)）]$")
 _COLON_LINE = re.compile(r"^(?P<name>[^\s：:，。！？]{1,12})[：:]\s*\S")
+_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 @dataclass(slots=True)
@@ -34,6 +37,7 @@ class _Reader:
     lines: list[TextLine]
     builder: ScriptBuilder
     at: int = 0
+    likely: frozenset[str] = frozenset()  # bare Chinese names that other lines bear out
 
     def peek(self, ahead: int = 0) -> str:
         place = self.at + ahead
@@ -47,11 +51,33 @@ class _Reader:
 def read_fountain(lines: list[TextLine], *, language: str | None) -> ReadScript:
     """Read a Fountain script."""
     builder = ScriptBuilder()
-    reader = _Reader(_without_comments(lines, builder), builder)
+    body = _without_comments(lines, builder)
+    reader = _Reader(body, builder, likely=_likely_names(body))
     _title_page(reader)
     while reader.at < len(reader.lines):
         _element(reader)
     return builder.finish(language=language)
+
+
+def _likely_names(lines: list[TextLine]) -> frozenset[str]:
+    """Return the short Chinese lines above others that the script names more than once.
+
+    Chinese has no capitals, and many writers leave out the @: a name is borne out by being named again.
+    """
+    texts = ["", *(each.text.strip() for each in lines), ""]
+    found = {
+        read_cue(text).name
+        for before, text, after in zip(texts, texts[1:], texts[2:], strict=False)
+        if not before and after and len(text) <= CUE_CHARACTERS_MAX and not read_heading(text)
+    }
+    names = {each for each in found if _CASELESS_NAME.match(each)}
+    counts = dict.fromkeys(names, 0)
+    for text in texts:
+        for length in range(1, NAME_ZH_MAX + 1):
+            for start in range(len(text) - length + 1):
+                if text[start : start + length] in counts:
+                    counts[text[start : start + length]] += 1
+    return frozenset(name for name, count in counts.items() if count > 1)
 
 
 # --- comments ---------------------------------------------------------------------------------------
@@ -82,6 +108,8 @@ def _without_comments(lines: list[TextLine], builder: ScriptBuilder) -> list[Tex
             kind = "boneyard" if inside == "*/" else "note"
             builder.remark(opened_at, f"{kind}: {shown(' '.join(comment))}")
             rest, inside = rest[end + 2 :], None
+            if not outside or outside[-1].isspace():
+                rest = rest.lstrip()  # the space on one side of the comment is enough
         if outside.strip() or not had:
             kept.append(TextLine(line.number, outside.rstrip() if had else outside))
     return kept
@@ -236,14 +264,16 @@ def _cue(reader: _Reader, text: str) -> Cue | None:
         return None
     if _in_capitals(bare):
         return cue
-    name = cue.name or bare
-    if not _CASELESS_NAME.match(name.replace(" ", "")):
+    if not cue.name:
+        return cue  # 旁白
+    if not _CASELESS_NAME.match(cue.name):
         return None
-    if not cue.marked and not reader.builder.knows(cue.name):
-        number = reader.lines[reader.at].number
-        reader.builder.remark(
-            number, f"{shown(name)!r} was read as a character; Fountain's mark for one is @"
-        )
+    if cue.marked or reader.builder.knows(cue.name):
+        return cue
+    if cue.name not in reader.likely:
+        return None
+    number = reader.lines[reader.at].number
+    reader.builder.remark(number, f"{cue.name!r} was read as a character; Fountain's mark for one is @")
     return cue
 
 
@@ -309,7 +339,8 @@ def _action(reader: _Reader) -> None:
             return
         said, first = joined(said, text), False
         reader.at += 1
-    if _COLON_LINE.match(said):
+    colon = _COLON_LINE.match(said)
+    if colon and (_HAN.search(colon["name"]) or reader.builder.knows(colon["name"])):
         reader.builder.remark(line.number, f"read as action, though it may be a line: {shown(said)}")
     if said:
         _act(reader.builder, said, line.number)

@@ -21,15 +21,17 @@ _TIMES_EN = (
 _TIME_EN = re.compile(
     rf"^(?:(?:EARLY|LATE|THAT|NEXT|THE NEXT) )*(?:{_TIMES_EN})(?: \([^)]*\))?$", re.IGNORECASE
 )
-_SIDE_ZH = re.compile(r"^(?:内景|外景|内外景|内/外景?|内外|内|外)$")
+_SIDE_ZH = re.compile(r"^(?:内景|外景|内外景|内/外景?|内外|内|外|INT\.?|EXT\.?)$", re.IGNORECASE)
 
 _ENGLISH = re.compile(r"^(?:INT\.?/EXT|EXT\.?/INT|INT|EXT|EST|I/E)(?:\.| )\s*(?P<rest>\S.*)$", re.IGNORECASE)
-_CHINESE_SIDE = re.compile(r"^(?:内外景|内/外景|内景|外景)(?:[\s.。:：·、/-]\s*|(?=\S))(?P<rest>\S.*)$")
+_CHINESE_SIDE = re.compile(
+    r"^(?:内外景|内/外景|内景|外景|内/外(?=[\s.．:：]))(?:[\s.．。:：·、/-]\s*|(?=\S))(?P<rest>\S.*)$"
+)
 _NUMBER_ZH = r"(?:\d{1,4}|[零〇一二三四五六七八九十百]{1,6})"
 _ORDINAL = re.compile(rf"^(?:第\s*{_NUMBER_ZH}\s*[场幕景]|场景?\s*{_NUMBER_ZH}(?:-\d{{1,4}})?)(?P<rest>.*)$")
 _NUMBERED = re.compile(r"^\d{1,4}(?P<dash>\s*[-—–－]\s*\d{1,4})?\s*(?P<mark>[.、．]?)\s*(?P<rest>.*)$")
 _SCENE_EN = re.compile(r"^SCENE\s+\d{1,4}\b(?P<rest>.*)$", re.IGNORECASE)
-_SEPARATORS = re.compile(r"\s+-\s+|\s*[—–－|｜，,；;]\s*|\s+|\s*[/·]\s*")
+_SEPARATORS = re.compile(r"\s+-\s+|\s*[—–－|｜，,；;]\s*|\s+|\s*[/·．]\s*")
 _DASHES = re.compile(r"\s+[-—–－]{1,2}\s+|\s*[—–－]{1,2}\s*")
 _SCENE_NUMBER = re.compile(r"\s*#(?P<number>[\w.\-]{1,12})#\s*$")
 _PROSE = re.compile(r"[。！？!?…“”「」『』\"]")

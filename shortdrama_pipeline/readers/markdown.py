@@ -132,14 +132,17 @@ def _without_comments(text: str, builder: ScriptBuilder, first: int) -> str:
 
 def _lines_of(token: Token, number: int, builder: ScriptBuilder) -> tuple[TextLine, ...]:
     found: list[TextLine] = []
-    for offset, text in enumerate(token.content.split("\n")):
+    texts = token.content.split("\n")
+    for offset, text in enumerate(texts):
         line = number + offset
         for picture in _PICTURE.finditer(text):
             builder.remark(line, f"a picture is not read: {shown(picture['alt'] or picture['url'])}")
         kept = _PICTURE.sub("", text)
         for link in _LINK.finditer(kept):
             builder.remark(line, f"a link's address is not read: {shown(link['url'])}")
-        kept = _LINK.sub(r"\g<text>", kept).strip().removesuffix("\\")
+        kept = _LINK.sub(r"\g<text>", kept).strip()
+        if offset + 1 < len(texts):
+            kept = kept.removesuffix("\\")  # a hard line break
         if kept:
             found.append(TextLine(line, kept))
     return tuple(found)

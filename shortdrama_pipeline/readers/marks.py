@@ -137,9 +137,9 @@ def read_label(builder: ScriptBuilder, text: str, line: int) -> bool:
     elif label in _PROPS:
         builder.prop(_listed(rest), line)
     elif label in _PLACE:
-        builder.at(line, place=rest)
+        builder.at(text, line, place=rest)
     elif label in _TIME:
-        builder.at(line, time_of_day=rest)
+        builder.at(text, line, time_of_day=rest)
     elif label in _NOTES:
         builder.remark(line, f"note: {shown(text)}")
     else:

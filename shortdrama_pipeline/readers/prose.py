@@ -95,9 +95,15 @@ def _add_run(builder: ScriptBuilder, run: list[TextLine]) -> None:
         _add(builder, piece, number)
         if piece.form == "speech" and not piece.speaker:
             nameless.append(number)
+        if piece.form == "narration" and _opens_unclosed(piece.text):
+            builder.remark(number, f"a quotation that does not close, kept as narration: {shown(piece.text)}")
     if nameless:
         listed = ", ".join(str(each) for each in dict.fromkeys(nameless[:NAMELESS_SHOWN_MAX]))
         builder.remark(nameless[0], f"{len(nameless)} speeches have no named speaker (lines {listed})")
+
+
+def _opens_unclosed(text: str) -> bool:
+    return any(text.count(opener) > text.count(closer) for opener, closer in ("“”", "「」", "『』"))
 
 
 def _add(builder: ScriptBuilder, piece: Piece, number: int) -> None:

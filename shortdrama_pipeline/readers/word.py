@@ -6,7 +6,9 @@ are reported. A line number is the number of the paragraph.
 """
 
 import io
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -66,6 +68,22 @@ _STYLES = {
 }
 _FORM = {style: form for form, styles in _STYLES.items() for style in styles}
 _SPOKEN = ("character", "dialogue")
+# What python-docx lets through when a package is not what it claims; SyntaxError is lxml's.
+_DAMAGED = (
+    PackageNotFoundError,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    SyntaxError,
+    LookupError,
+    AttributeError,
+    AssertionError,
+    TypeError,
+    ValueError,
+    OSError,
+    EOFError,
+    NotImplementedError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +110,7 @@ def read_word(raw: bytes, *, language: str | None) -> ReadScript:
         remarks += _aside(document)
     except UnreadableScript:
         raise
-    except (PackageNotFoundError, KeyError, ValueError, zipfile.BadZipFile, SyntaxError, OSError, EOFError):
+    except _DAMAGED:
         raise unreadable(1, "a damaged Word file", hint="open it in Word, save it again as .docx") from None
     if not any(each.text.strip() for each in paragraphs):
         only = "pictures only, and no text" if any("picture" in each.what for each in remarks) else "no text"
@@ -217,7 +235,8 @@ def _by_text(paragraphs: list[_Paragraph], language: str | None) -> ReadScript:
     elif looks_like_screenplay(lines):
         read = read_screenplay(lines, language=language)
     else:
-        read = read_prose(lines, language=language)
+        apart = (each for line in lines for each in (line, TextLine(line.number, "")))
+        read = read_prose(list(apart), language=language)
     if not title:
         return read
     script = read.script
@@ -261,6 +280,7 @@ def _speech(paragraphs: list[_Paragraph], at: int, builder: ScriptBuilder) -> in
     """Read the dialogue under a character; return where it ends."""
     head = paragraphs[at]
     cue = read_cue(" ".join(head.text.split()))
+    comma = ", " if cue.name.isascii() else "，"
     manner, said, said_at, count = "", "", head.number, 0
     at += 1
 
@@ -269,7 +289,7 @@ def _speech(paragraphs: list[_Paragraph], at: int, builder: ScriptBuilder) -> in
             return 0
         manners = [each for each in (cue.manner, manner) if each]
         kind = manner_kind(manner, cue.kind)
-        builder.say(cue.name, said, said_at, kind=kind, manner="，".join(manners))
+        builder.say(cue.name, said, said_at, kind=kind, manner=comma.join(manners))
         return 1
 
     while at < len(paragraphs) and (

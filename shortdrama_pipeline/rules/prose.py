@@ -106,12 +106,16 @@ def _names(paragraphs: Sequence[str], found: list[list[Quotation]]) -> frozenset
 def _before(text: str, low: int, high: int, names: frozenset[str]) -> Attribution | None:
     start = max(low, high - WINDOW)
     found = attribution_before(text[start:high], names=names)
-    return replace(found, start=found.start + start) if found else None
+    if found is None or not start:
+        return found
+    return Attribution(found.name, found.manner, found.start + start, pure=found.pure)
 
 
 def _after(text: str, low: int, high: int, names: frozenset[str]) -> Attribution | None:
     found = attribution_after(text[low : min(high, low + WINDOW)], names=names)
-    return replace(found, end=found.end + low) if found else None
+    if found is None or not low:
+        return found
+    return Attribution(found.name, found.manner, 0, pure=found.pure, end=found.end + low)
 
 
 def _paragraph(
@@ -240,7 +244,7 @@ def _mended(pieces: list[Piece]) -> list[Piece]:
     held = ""
     for each in pieces:
         if any(one.isalnum() for one in each.text) or (each.form == "speech" and each.text.strip()):
-            mended.append(replace(each, text=held + each.text))
+            mended.append(replace(each, text=held + each.text) if held else each)
             held = ""
         elif mended:
             mended[-1] = replace(mended[-1], text=mended[-1].text + each.text)
