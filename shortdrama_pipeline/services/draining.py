@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
+from shortdrama_pipeline.errors import Outside
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.polling import Poller
 from shortdrama_pipeline.services.recovering import settle_pending, take_over
-from shortdrama_pipeline.services.shifts import Pace, Shift, monotonic_ms
+from shortdrama_pipeline.services.shifts import LOG, Pace, Shift, describe, monotonic_ms
 from shortdrama_pipeline.services.submitting import NOT_NOW, NotNow, Ready, carry, fence_and_check, prepare
 from shortdrama_pipeline.services.work import Work
 from shortdrama_pipeline.store import tasks
@@ -37,6 +38,7 @@ class DrainReport:
     settled: int
     requeued: int
     reconciling: int
+    errors: int
     idle: bool
 
     def to_json(self) -> dict[str, int | bool]:
@@ -132,9 +134,9 @@ class Engine:
         try:
             if follow:
                 with Listener(self._studio.db, self._wake_from_thread):
-                    idle = await self._serve(helpers, until_idle=until_idle, ends_ms=ends_ms)
+                    idle = await self._serve(helpers, until_idle=until_idle, follow=follow, ends_ms=ends_ms)
             else:
-                idle = await self._serve(helpers, until_idle=until_idle, ends_ms=ends_ms)
+                idle = await self._serve(helpers, until_idle=until_idle, follow=follow, ends_ms=ends_ms)
         finally:
             await self._close(helpers)
         count = self.shift.count
@@ -145,17 +147,25 @@ class Engine:
             count.settled,
             count.requeued,
             count.reconciling,
+            count.errors,
             idle,
         )
 
     async def _serve(
-        self, helpers: list["asyncio.Task[None]"], *, until_idle: bool, ends_ms: int | None
+        self, helpers: list["asyncio.Task[None]"], *, until_idle: bool, follow: bool, ends_ms: int | None
     ) -> bool:
         shift = self.shift
         while not shift.stopping:
             self._raise_failures(helpers)
             shift.work_changed.clear()
-            started = await self._submit_due()
+            try:
+                started = await self._submit_due()
+            except Outside as error:
+                if not follow:
+                    raise
+                LOG.error("engine.database.away %s", describe(error))
+                started = 0
+                await asyncio.sleep(FALLBACK_S)
             if ends_ms is not None and monotonic_ms() >= ends_ms:
                 return False
             if started:
@@ -183,8 +193,6 @@ class Engine:
         for each in helpers:
             if each.done() and each.exception() is not None:
                 raise each.exception() or RuntimeError(each.get_name())
-        if self.shift.failures:
-            raise self.shift.failures[0]
 
     # --- submitting -------------------------------------------------------------------------------------
 
@@ -211,7 +219,7 @@ class Engine:
         sendable = await fence_and_check(self.shift, ready)
         self._note_limits(ready, {each.task.task_id for each, _, _ in sendable})
         for each, work, until_ms in sendable:
-            self.shift.spawn(self._carry(each, work, until_ms), name="send")
+            self.shift.spawn(self._carry(each, work, until_ms), name="send", task_ids=[work.task_id])
         return len(sendable)
 
     async def _carry(self, ready: Ready, work: Work, until_ms: int) -> None:
@@ -242,15 +250,21 @@ class Engine:
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(self._pace.heartbeat_ms / 1000)
-            self.poller.drop(await self.shift.beat())
+            try:
+                self.poller.drop(await self.shift.beat())
+            except Outside as error:  # leases run out by themselves; nothing is sent without one
+                LOG.error("engine.heartbeat.failed %s", describe(error))
 
     async def _scan(self) -> None:
         """What others lost, and what is registered but not charged; at the start and then regularly."""
         while True:
-            if not self.shift.stopping:
-                await take_over(self.shift, self.poller)
-                await settle_pending(self.shift)
-                self._unconfigured = await self.shift.read(self._find_unconfigured)
+            try:
+                if not self.shift.stopping:
+                    await take_over(self.shift, self.poller)
+                    await settle_pending(self.shift)
+                    self._unconfigured = await self.shift.read(self._find_unconfigured)
+            except Outside as error:
+                LOG.error("engine.scan.failed %s", describe(error))
             await asyncio.sleep(self._pace.scan_ms / 1000)
 
     def _find_unconfigured(self, tx: sa.Connection) -> set[str]:
@@ -259,7 +273,8 @@ class Engine:
     async def _is_idle(self) -> bool:
         if self.sending or self.shift.busy or self.poller.size:
             return False
-        left = await self.shift.read(tasks.load_outlook)
+        aside = sorted(self.shift.set_aside)
+        left = await self.shift.read(lambda tx: tasks.load_outlook(tx, without=aside))
         if left.unsettled and self._settle_tries < SETTLE_TRIES_MAX:
             self._settle_tries += 1
             await settle_pending(self.shift)

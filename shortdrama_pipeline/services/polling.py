@@ -133,7 +133,11 @@ class Poller:
             adapter = self._shift.studio.adapters.get(str(group[0].work.channel.get("protocol")))
             most = 1 if adapter is None else max(1, adapter.contract.batch_query_max)
             for start in range(0, len(group), most):
-                self._shift.spawn(self._ask(group[start : start + most]), name="query")
+                self._shift.spawn(
+                    self._ask(group[start : start + most]),
+                    name="query",
+                    task_ids=[each.work.task_id for each in group[start : start + most]],
+                )
         return max(1, self._due[0][0] - now) if self._due else None
 
     def _schedule(self, task_id: str, pause_ms: int) -> None:
@@ -152,13 +156,10 @@ class Poller:
             route, outcomes = await self._query(group)
         finally:
             self._asking -= {each.work.task_id for each in group}
-        await asyncio.gather(
-            *(
-                self._judge(each, route, outcomes[each.external_id])
-                for each in group
-                if self._waiting.get(each.work.task_id) is each
-            )
-        )
+        for each in group:
+            if self._waiting.get(each.work.task_id) is each:
+                judging = self._judge(each, route, outcomes[each.external_id])
+                self._shift.spawn(judging, name="judge", task_ids=[each.work.task_id])
 
     async def _query(self, group: Sequence[Waiting]) -> tuple[Route | None, dict[str, QueryOutcome]]:
         shift, ids = self._shift, [each.external_id for each in group]

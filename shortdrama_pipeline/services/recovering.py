@@ -76,6 +76,7 @@ class RecoverReport:
     polled: int
     ingested: int
     settled: int
+    errors: int
 
     def to_json(self) -> dict[str, int]:
         return dict(asdict(self))
@@ -107,11 +108,15 @@ async def _recover(studio: Studio, worker: str, pace: Pace) -> RecoverReport:
         if shift.leases:
             await shift.give_back(dict(shift.leases), again_ms=pace.lease_ms)
         await shift.close()
-    if shift.failures:
-        raise shift.failures[0]
     count = shift.count
     return RecoverReport(
-        taken, count.requeued, count.reconciling, count.polled, count.ingested, count.settled
+        taken,
+        count.requeued,
+        count.reconciling,
+        count.polled,
+        count.ingested,
+        count.settled,
+        count.errors,
     )
 
 
@@ -135,7 +140,7 @@ async def take_over(shift: Shift, poller: Poller) -> int:
     found = await shift.in_thread(take)
     for each in found:
         shift.leases[each.work.task_id] = each.work.held.lease_token
-        shift.spawn(resume(shift, poller, each), name="resume")
+        shift.spawn(resume(shift, poller, each), name="resume", task_ids=[each.work.task_id])
     return len(found)
 
 

@@ -1,32 +1,36 @@
 """A shift: one worker process at work. What its parts share, and nothing else."""
 
 import asyncio
+import logging
 import os
 import random
 import socket
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from shortdrama_pipeline.errors import Outside
 from shortdrama_pipeline.ids import new_id
+from shortdrama_pipeline.providers.redaction import redact
 from shortdrama_pipeline.providers.transport import QueryClient
 from shortdrama_pipeline.rules import leases, polling
 from shortdrama_pipeline.services.batching import Lane, Writer
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.recording import Change, Held, Recorded, Stale, apply_changes
-from shortdrama_pipeline.store import tasks
+from shortdrama_pipeline.store import alerts, tasks
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.tasks import TaskMove
 
 R = TypeVar("R")
 CHANGES: Lane[Change, Recorded | Stale] = Lane("changes", 20, apply_changes)
 INGEST_THREADS = 6
+SET_ASIDE_MS = 30_000
+LOG = logging.getLogger("shortdrama.engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Count:
     settled: int = 0
     requeued: int = 0
     reconciling: int = 0
-    claim_ms: list[int] = field(default_factory=list)
+    errors: int = 0
 
 
 def worker_name() -> str:
@@ -79,7 +83,7 @@ class Shift:
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="reader")
         self._hands = ThreadPoolExecutor(INGEST_THREADS, thread_name_prefix="hands")
         self._running: set[asyncio.Task[None]] = set()
-        self.failures: list[BaseException] = []
+        self.set_aside: set[str] = set()
         self._random = random.Random()  # noqa: S311 - jitter
 
     # --- threads ------------------------------------------------------------------------------------
@@ -117,17 +121,45 @@ class Shift:
 
     # --- coroutines ---------------------------------------------------------------------------------
 
-    def spawn(self, work: Coroutine[None, None, None], *, name: str) -> None:
-        """Let a coroutine run; its unexpected error ends the shift loudly, never silently (G-107)."""
-        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, name=name)
+    def spawn(self, work: Coroutine[None, None, None], *, name: str, task_ids: Sequence[str] = ()) -> None:
+        """Let a coroutine run. What it did not expect is alarmed, and its Tasks set aside (G-107)."""
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(
+            self._guarded(work, name, task_ids), name=name
+        )
         self._running.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._running.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            self.failures.append(task.exception() or RuntimeError(task.get_name()))
         self.work_changed.set()
+
+    async def _guarded(self, work: Coroutine[None, None, None], name: str, task_ids: Sequence[str]) -> None:
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 - one Task's trouble must not stop the others
+            self.count.errors += 1
+            # Not `exception`: a traceback's last line may hold what must not be logged.
+            LOG.error("engine.%s.failed %s %s", name, ",".join(task_ids), describe(error))  # noqa: TRY400
+            await self._set_aside(name, task_ids, error)
+
+    async def _set_aside(self, name: str, task_ids: Sequence[str], error: Exception) -> None:
+        """Give up the leases, later than at once, and raise an alert; if that fails too, the log has it."""
+        self.set_aside.update(task_ids)
+        tokens = {each: token for each in task_ids if (token := self.leases.pop(each, None)) is not None}
+        found = [
+            Alert("engine_error", each, f"The engine stumbled at {name}", {"error": type(error).__name__})
+            for each in task_ids
+        ]
+
+        def run() -> None:
+            with self.studio.db.begin() as tx:
+                alerts.record_alerts(tx, found)
+                tasks.hand_back(tx, tokens, again_ms=SET_ASIDE_MS)
+
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._readers, run)
+        except (Outside, sa.exc.SQLAlchemyError) as second:
+            LOG.error("engine.alert.failed %s", describe(second))  # noqa: TRY400
 
     @property
     def busy(self) -> int:
@@ -175,6 +207,11 @@ class Shift:
 
     def jitter(self) -> int:
         return self._random.randrange(1001)
+
+
+def describe(error: BaseException) -> str:
+    """An error for the log: its kind and a redacted word, never a request or a key (V-14)."""
+    return f"{type(error).__name__}: {redact(str(error).splitlines()[0] if str(error) else '')}"
 
 
 def monotonic_ms() -> int:

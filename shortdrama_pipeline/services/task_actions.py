@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from shortdrama_pipeline.errors import Refusal, UnknownId
+from shortdrama_pipeline.errors import Outside, Refusal, UnknownId
 from shortdrama_pipeline.rules import ledger as ledger_rules
 from shortdrama_pipeline.rules import tasks as task_rules
 from shortdrama_pipeline.rules.actors import parse_actor, require_person
@@ -194,7 +194,9 @@ async def _resume_one(studio: Studio, task_id: str, worker: str) -> None:
         if found is None:
             await shift.in_thread(announce, studio.db, task_id)  # a live worker has it: ask that one to ask
             return
-        shift.spawn(recovering.resume(shift, poller, found, by_person=True), name="resume")
+        shift.spawn(
+            recovering.resume(shift, poller, found, by_person=True), name="resume", task_ids=[task_id]
+        )
         await shift.finish()
         poller.start_due()
         await shift.finish()
@@ -202,8 +204,10 @@ async def _resume_one(studio: Studio, task_id: str, worker: str) -> None:
         if shift.leases:
             await shift.give_back(dict(shift.leases), again_ms=1_000)
         await shift.close()
-    if shift.failures:
-        raise shift.failures[0]
+    if shift.count.errors:
+        raise Outside(
+            "The action did not come to its end", hint="Look at the open alerts: shortdrama work status"
+        )
 
 
 async def _resolve_one(

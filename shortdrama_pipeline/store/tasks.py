@@ -297,8 +297,10 @@ def hold(tx: sa.Connection, reasons: Mapping[str, Json], *, again_ms: int) -> se
 # person do not count.
 _OUTLOOK = sa.text("""
 select exists (select 1 from tasks t where t.state = 'queued' and t.hold_reason is null) as queued,
-  exists (select 1 from tasks t where t.state in ('running', 'waitingProvider', 'ingesting')) as open,
+  exists (select 1 from tasks t where t.state in ('running', 'waitingProvider', 'ingesting')
+    and t.task_id <> all(cast(:without as text[]))) as open,
   exists (select 1 from tasks t where t.state = 'needsReconciliation'
+    and t.task_id <> all(cast(:without as text[]))
     and t.next_action_at <= clock_timestamp() + interval '10 seconds') as soon,
   exists (select 1 from reservations r where r.state = 'settlementPending') as unsettled
 """)
@@ -324,8 +326,9 @@ class Outlook:
     unsettled: bool
 
 
-def load_outlook(tx: sa.Connection) -> Outlook:
-    row = tx.execute(_OUTLOOK).one()
+def load_outlook(tx: sa.Connection, *, without: Sequence[str] = ()) -> Outlook:
+    """`without` are Tasks that were just set aside after an error."""
+    row = tx.execute(_OUTLOOK, {"without": list(without)}).one()
     return Outlook(row.queued, row.open, row.soon, row.unsettled)
 
 

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from shortdrama_pipeline.ids import new_id
-from shortdrama_pipeline.providers.ports import Contract
+from shortdrama_pipeline.providers.ports import Binding, Contract, HttpCall, Json, ReadMedia
 from shortdrama_pipeline.providers.rehearsal import CONTRACT, RehearsalAdapter
 from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.rules.plans import Canonical, ItemRequest
@@ -46,6 +46,19 @@ class QuickAdapter(RehearsalAdapter):
         return self._contract
 
 
+class ImpatientAdapter(QuickAdapter):
+    """Waits one second for an answer to a create."""
+
+    def __init__(self, contract: Contract) -> None:
+        self._contract = contract
+
+    def build_create(
+        self, binding: Binding, request: Json, *, client_id: str, read_media: ReadMedia
+    ) -> HttpCall:
+        call = super().build_create(binding, request, client_id=client_id, read_media=read_media)
+        return replace(call, timeout_s=1)
+
+
 @dataclass(slots=True)
 class Shop:
     """A studio with a vendor, an episode and 1,000 CNY."""
@@ -78,6 +91,11 @@ class Shop:
         """Let the vendor's written contract say something else."""
         adapters = {"rehearsal": QuickAdapter(**changes)}
         self.studio = replace(self.studio, adapters=adapters)
+
+    def shorten_create_timeout(self) -> None:
+        """Give up on a silent vendor after a second."""
+        contract = self.studio.adapters["rehearsal"].contract
+        self.studio = replace(self.studio, adapters={"rehearsal": ImpatientAdapter(contract)})
 
     def with_binding(self, kind: MediaKind, **changes: object) -> None:
         name = f"rehearsal-{kind}"
