@@ -17,6 +17,7 @@ from shortdrama_pipeline.rules.states import Stage
 from shortdrama_pipeline.services.confirming import confirm_quote
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.draining import drain
+from shortdrama_pipeline.services.exporting import build_export
 from shortdrama_pipeline.services.gates import bring_up_to, gate_state, pass_gate
 from shortdrama_pipeline.services.planning import plan_items
 from shortdrama_pipeline.services.stage_planning import check_ready
@@ -182,10 +183,7 @@ def _finish(
 ) -> Stop | None:
     """Bring one stage to completeness, or return where it stopped."""
     if stage is Stage.EXPORT:
-        from shortdrama_pipeline.services.exporting import build_export
-
-        bring_up_to(studio, episode_id, stage)
-        build_export(studio, episode_id, actor=actor)
+        build_export(studio, episode_id, actor=actor, progress=progress)
         return None
     work = CATALOGUE[stage]
     for _ in range(ROUNDS_MAX):

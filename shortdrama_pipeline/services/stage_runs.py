@@ -11,6 +11,7 @@ from shortdrama_pipeline.rules.gates import gate_digest, stand
 from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.rules.states import Stage
 from shortdrama_pipeline.services.context import Studio
+from shortdrama_pipeline.services.exporting import build_export
 from shortdrama_pipeline.services.gates import bring_up_to
 from shortdrama_pipeline.stages.catalogue import CATALOGUE
 from shortdrama_pipeline.stages.view import View
@@ -51,8 +52,6 @@ def advance_stage(studio: Studio, episode_id: str, stage: Stage | str, *, actor:
     stage = Stage(stage)
     view = bring_up_to(studio, episode_id, stage)
     if stage is Stage.EXPORT:
-        from shortdrama_pipeline.services.exporting import build_export
-
         build_export(studio, episode_id, actor=actor)
         view = bring_up_to(studio, episode_id, stage)
     now = progress(view, CATALOGUE[stage])
