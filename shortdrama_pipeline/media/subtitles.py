@@ -59,9 +59,13 @@ def to_ass(cues: Iterable[Subtitle], *, width: int, height: int, language: str, 
             "WrapStyle": "2",  # we break the lines ourselves
             "ScaledBorderAndShadow": "yes",
             "YCbCr Matrix": "TV.709",
-            "Language": fonts.shaping_language(language),
         }
     )
+    shaping = fonts.shaping_language(language)
+    if (
+        shaping != "zh-Hant"
+    ):  # libass reads "zh" of it and would take mainland forms; the font's own are these
+        made.info["Language"] = shaping
     made.styles = {kind: _style(kind, letters) for kind in ("dialogue", "narration", "inner")}
     for cue in cues:
         lines = [_literal(each, letters) for each in wrap(cue.text, letters)]

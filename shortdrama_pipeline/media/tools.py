@@ -11,6 +11,8 @@ from shortdrama_pipeline.errors import Outside, ToolFailed
 
 SECONDS_MAX = 1800
 _TAIL_LINES = 6
+_SAYS_NOTHING = {"Conversion failed!"}
+_TELLING = ("error", "invalid", "no such", "could not", "unable", "failed")
 _FULL_WORDS = ("No space left on device", "Disk quota exceeded")
 
 
@@ -55,9 +57,10 @@ def _failed(stderr: str) -> Outside:
             "No space left on the disk while rendering",
             hint="Free some space and repeat the command; nothing half-made was kept",
         )
-    lines = [each for each in stderr.splitlines() if each.strip()]
+    lines = [each for each in stderr.splitlines() if each.strip() and each not in _SAYS_NOTHING]
+    telling = [each for each in lines if any(word in each.lower() for word in _TELLING)]
     return ToolFailed(
-        f"ffmpeg ended with an error: {lines[-1] if lines else 'no word'}",
+        f"ffmpeg ended with an error: {(telling or lines or ['no word'])[-1]}",
         hint="Check the named file with `shortdrama audit verify`, then repeat the command",
         last_lines=[*lines[-_TAIL_LINES:]],
     )
