@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from shortdrama_pipeline.cli import output, session
+from shortdrama_pipeline.errors import NeedsPerson
 from shortdrama_pipeline.services import auditing
 
 app = typer.Typer(no_args_is_help=True, help="Verification and the decision log: verify, log.")
@@ -19,7 +20,7 @@ def verify(
     verified = auditing.verify_all(session.open_studio(), files=files)
     output.show(verified.to_json())
     if not verified.ok:
-        raise typer.Exit(1)
+        raise typer.Exit(NeedsPerson.exit_code)
 
 
 @app.command()

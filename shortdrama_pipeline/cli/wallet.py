@@ -6,6 +6,7 @@ import typer
 
 from shortdrama_pipeline.cli import output, session
 from shortdrama_pipeline.cli.amounts import read_amount
+from shortdrama_pipeline.errors import NeedsPerson
 from shortdrama_pipeline.services import auditing, wallets
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def verify() -> None:
     verified = auditing.verify_ledger(session.open_studio())
     output.show(verified.to_json())
     if not verified.ok:
-        raise typer.Exit(1)
+        raise typer.Exit(NeedsPerson.exit_code)
 
 
 def _show(wallet: wallets.Wallet) -> None:

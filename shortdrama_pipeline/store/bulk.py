@@ -1,43 +1,39 @@
-"""Many rows in one statement: a list of rows travels as one array per column."""
+"""Many rows in one statement: a list of rows travels as one JSON document."""
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
-from shortdrama_pipeline.rules.plans import Canonical
-
 Row = Mapping[str, object]
 
 
 def insert_rows(tx: sa.Connection, table: sa.Table, rows: Sequence[Row]) -> None:
-    """Insert rows that all name the same columns; nothing for no rows. JSON values are dumped here."""
+    """Insert rows that all name the same columns; nothing for no rows."""
     if rows:
-        names = tuple(rows[0])
-        tx.execute(_insert(table, names), arrays(table, rows))
+        tx.execute(_insert(table, tuple(rows[0])), {"rows": json_text(rows)})
 
 
-def arrays(table: sa.Table, rows: Sequence[Row]) -> dict[str, list[object]]:
-    """Turn rows into one list per column."""
-    return {
-        name: [_json(each[name]) for each in rows]
-        if isinstance(table.c[name].type, JSONB)
-        else [each[name] for each in rows]
-        for name in rows[0]
-    }
+def record_set(table: sa.Table, names: Sequence[str], **more: str) -> str:
+    """SQL for the rows bound as `:rows`, as a set `w` of these columns of `table` and `more` name=type."""
+    types = {name: _type(table.c[name]) for name in names} | more
+    columns = ", ".join(f"{name} {kind}" for name, kind in types.items())
+    return f"jsonb_to_recordset(cast(:rows as jsonb)) as w({columns})"
 
 
-def unnest(table: sa.Table, names: Sequence[str]) -> str:
-    """SQL for a set of rows of these columns of `table`, to be bound by `arrays`."""
-    return "unnest(" + ", ".join(f"cast(:{name} as {_type(table.c[name])}[])" for name in names) + ")"
+def json_text(value: object) -> str:
+    """JSON for one bound value that is cast to jsonb; times in ISO form."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_iso)
 
 
 @lru_cache(maxsize=256)
 def _insert(table: sa.Table, names: tuple[str, ...]) -> sa.TextClause:
     columns = ", ".join(names)
-    return sa.text(f"insert into {table.name} ({columns}) select * from {unnest(table, names)}")  # noqa: S608
+    target = f"insert into {table.name} ({columns}) select {columns} from "  # noqa: S608 - names of our tables
+    return sa.text(target + record_set(table, names))
 
 
 def _type(column: sa.Column[object]) -> str:
@@ -56,10 +52,6 @@ def _type(column: sa.Column[object]) -> str:
             return "text"
 
 
-def _json(value: object) -> str | None:
-    return None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def json_text(value: Canonical | Mapping[str, object]) -> str:
-    """JSON for one bound value that is cast to jsonb."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _iso(value: object) -> str:
+    assert isinstance(value, datetime), type(value)
+    return value.isoformat()

@@ -1,6 +1,6 @@
 """The rows of T1, for any number of confirms in a fixed number of statements (P-6.1, V-3)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -71,10 +71,9 @@ _TASKS = sa.text(
     " select w.task_id, w.execution_id, w.grant_id, w.item_id, i.item->>'episode_id', i.stage,"
     " i.item->>'subject', i.item->>'role', i.item->>'kind', i.item->>'binding_id', i.item, i.input_hash,"
     " 'queued', clock_timestamp(), clock_timestamp() + make_interval(secs => w.deadline_s)"
-    " from (select plan_id, stage, input_hash, jsonb_array_elements(body->'items') as item from plans"
+    f" from {bulk.record_set(tasks, _WORK, plan_id='text', deadline_s='bigint', place='integer')}"
+    " join (select plan_id, stage, input_hash, jsonb_array_elements(body->'items') as item from plans"
     " where plan_id = any(cast(:plans as text[]))) i"
-    f" join {bulk.unnest(tasks, _WORK)[:-1]}, cast(:plan_id as text[]), cast(:deadline_s as bigint[]))"
-    " with ordinality as w(task_id, execution_id, grant_id, item_id, plan_id, deadline_s, place)"
     " on w.plan_id = i.plan_id and w.item_id = i.item->>'item_id' order by w.place"
 )
 
@@ -111,16 +110,20 @@ def record_executions(tx: sa.Connection, confirmed: Sequence[NewExecution]) -> N
 
 
 def _insert_tasks(tx: sa.Connection, work: Sequence[tuple[NewExecution, NewItem]]) -> None:
-    bound: Mapping[str, Sequence[object]] = {
-        "task_id": [item.task_id for _, item in work],
-        "execution_id": [each.execution_id for each, _ in work],
-        "grant_id": [each.grant_id for each, _ in work],
-        "item_id": [item.item_id for _, item in work],
-        "plan_id": [each.plan_id for each, _ in work],
-        "deadline_s": [item.deadline_s for _, item in work],
-        "plans": sorted({each.plan_id for each, _ in work}),
-    }
-    inserted = tx.execute(_TASKS, bound)
+    rows = [
+        {
+            "task_id": item.task_id,
+            "execution_id": each.execution_id,
+            "grant_id": each.grant_id,
+            "item_id": item.item_id,
+            "plan_id": each.plan_id,
+            "deadline_s": item.deadline_s,
+            "place": place,
+        }
+        for place, (each, item) in enumerate(work)
+    ]
+    plans = sorted({each.plan_id for each, _ in work})
+    inserted = tx.execute(_TASKS, {"rows": bulk.json_text(rows), "plans": plans})
     assert inserted.rowcount == len(work), (inserted.rowcount, len(work))
 
 
@@ -155,7 +158,7 @@ def _execution_row(each: NewExecution) -> bulk.Row:
 
 def _reservation_row(item: NewItem) -> bulk.Row:
     return {
-        "reservation_id": new_id("res"),
+        "reservation_id": "res" + item.task_id.removeprefix("task"),  # one each, so one number will do
         "task_id": item.task_id,
         "amount_micros": item.price.micros,
         "currency": item.price.currency,

@@ -21,8 +21,8 @@ _COLUMNS = (
     "actor",
 )
 _INSERT = sa.text(
-    f"insert into ledger_entries ({', '.join(_COLUMNS)})"  # noqa: S608
-    f" select * from {bulk.unnest(ledger_entries, _COLUMNS)}"
+    f"insert into ledger_entries ({', '.join(_COLUMNS)})"  # noqa: S608 - names of our columns
+    f" select {', '.join(_COLUMNS)} from {bulk.record_set(ledger_entries, _COLUMNS)}"
     " on conflict (business_key) do nothing returning business_key"
 )
 _OPEN = sa.text(
@@ -56,7 +56,7 @@ def post(tx: sa.Connection, entries: Sequence[Entry], *, actor: str) -> int:
     if not wanted:
         return 0
     rows = [_row(each, actor) for each in wanted.values()]
-    new = set(tx.execute(_INSERT, bulk.arrays(ledger_entries, rows)).scalars())
+    new = set(tx.execute(_INSERT, {"rows": bulk.json_text(rows)}).scalars())
     _refuse_other_content(tx, [each for key, each in wanted.items() if key not in new])
     _move(tx, movements(wanted[key] for key in new))
     return len(new)
@@ -64,8 +64,10 @@ def post(tx: sa.Connection, entries: Sequence[Entry], *, actor: str) -> int:
 
 def lock_balance(tx: sa.Connection, account: str, currency: str) -> Money:
     """Lock an account until the transaction ends and return its balance; an unknown account holds zero."""
-    tx.execute(_OPEN, {"accounts": [account], "currencies": [currency]})
-    row = tx.execute(_LOCK, {"account": account, "currency": currency}).one()
+    row = tx.execute(_LOCK, {"account": account, "currency": currency}).one_or_none()
+    if row is None:
+        tx.execute(_OPEN, {"accounts": [account], "currencies": [currency]})
+        row = tx.execute(_LOCK, {"account": account, "currency": currency}).one()
     return Money(row.balance_micros, currency)
 
 

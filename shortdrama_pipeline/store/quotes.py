@@ -138,25 +138,24 @@ def find_ordered(tx: sa.Connection, quotes: Sequence[Quote]) -> dict[str, frozen
     """
     rows = tx.execute(
         sa.text(
-            "select w.quote_id, w.item_id from unnest(cast(:quote_ids as text[]), cast(:item_ids as text[]),"
-            " cast(:episode_ids as text[]), cast(:stages as text[]), cast(:since as timestamptz[]))"
-            " as w(quote_id, item_id, episode_id, stage, since)"
-            " where exists (select 1 from tasks t where t.episode_id = w.episode_id and t.stage = w.stage"
-            " and t.item_id = w.item_id and t.state not in ('failed', 'cancelled')"
-            " and (t.state <> 'succeeded' or t.created_at > w.since))"
+            "select item_id, stage, state <> 'succeeded' as at_work, created_at from tasks"
+            " where episode_id = any(cast(:episode_ids as text[])) and stage = any(cast(:stages as text[]))"
+            " and item_id = any(cast(:item_ids as text[])) and state not in ('failed', 'cancelled')"
         ),
         {
-            "quote_ids": [quote.quote_id for quote in quotes for _ in quote.items],
+            "episode_ids": sorted({item.episode_id for quote in quotes for item in quote.items}),
+            "stages": sorted({quote.stage for quote in quotes}),
             "item_ids": [item.item_id for quote in quotes for item in quote.items],
-            "episode_ids": [item.episode_id for quote in quotes for item in quote.items],
-            "stages": [quote.stage for quote in quotes for _ in quote.items],
-            "since": [quote.created_at for quote in quotes for _ in quote.items],
         },
-    )
-    found: dict[str, set[str]] = {}
-    for row in rows:
-        found.setdefault(row.quote_id, set()).add(row.item_id)
-    return {quote_id: frozenset(items) for quote_id, items in found.items()}
+    ).all()
+    return {
+        quote.quote_id: frozenset(
+            row.item_id
+            for row in rows
+            if row.stage == quote.stage and (row.at_work or row.created_at > quote.created_at)
+        ).intersection(item.item_id for item in quote.items)
+        for quote in quotes
+    }
 
 
 def _quote(row: Mapping[str, object] | sa.RowMapping) -> Quote:
