@@ -1,6 +1,6 @@
 """Where every reader puts what it finds; keeps ids, the order and the limits."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shortdrama_pipeline.readers.cues import NAME_CHARACTERS_MAX, name_key
 from shortdrama_pipeline.readers.headings import Heading
@@ -70,6 +70,8 @@ class ScriptBuilder:
             if len(self.names) == CHARACTERS_MAX:
                 raise unreadable(line, f"more than {CHARACTERS_MAX} characters")
             self.names[key] = Character(f"c{len(self.names) + 1}", " ".join(name.split()), description)
+        elif description and not self.names[key].description:
+            self.names[key] = replace(self.names[key], description=description)
         return self.names[key]
 
     def knows(self, name: str) -> bool:
@@ -90,10 +92,8 @@ class ScriptBuilder:
         said = Line(LineKind.ACTION, text, None, TRANSITION, line)
         (self.scenes[-1].lines if self.scenes else self.early).append(said)
 
-    def present(self, text: str, names: list[str], line: int) -> None:
+    def present(self, text: str, line: int) -> None:
         """Note who a scene lists as present; the words stay in the script."""
-        for each in names:
-            self.character(each, line)
         if self.scenes:
             self.scenes[-1].lines.append(Line(LineKind.ACTION, text, None, PRESENT, line))
 

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from shortdrama_pipeline.readers.building import ScriptBuilder
 from shortdrama_pipeline.readers.cues import Cue, manner_kind, read_cue
 from shortdrama_pipeline.readers.headings import Heading, read_heading
-from shortdrama_pipeline.readers.marks import is_transition, joined, read_label, without_emphasis
+from shortdrama_pipeline.readers.marks import (
+    is_cast_heading,
+    is_transition,
+    joined,
+    read_cast_line,
+    read_label,
+    without_emphasis,
+)
 from shortdrama_pipeline.readers.outcome import ReadScript, TextLine, shown, unreadable
 
 _TITLE_KEY = re.compile(r"^(?P<key>[^\s:：][^:：]{0,30}?)\s*[:：]\s*(?P<value>.*)$")
@@ -20,9 +27,8 @@ _LANGUAGE = {"language", "lang", "语言"}
 _KNOWN_KEYS = _TITLE | _LOGLINE | _LANGUAGE | {
     "credit", "author", "authors", "source", "notes", "draft date", "date", "contact", "copyright",
     "revision", "format", "series", "episode", "作者", "编剧", "版权", "日期", "来源", "集", "集数", "系列",
-    "人物", "角色",
+    "人物", "角色", "characters", "cast",
 }  # fmt: skip
-_CHARACTERS = {"人物", "角色", "characters"}
 _PAGE_BREAK = re.compile(r"^={3,}\s*$")
 NAME_ZH_MAX = 6
 CUE_CHARACTERS_MAX = 40
@@ -140,48 +146,63 @@ def _opener(rest: str, index: int, closes_later: dict[str, tuple[int, int]]) -> 
 # --- title page -------------------------------------------------------------------------------------
 
 
+@dataclass(slots=True)
+class _Field:
+    key: str
+    number: int
+    values: list[TextLine]
+
+    @property
+    def value(self) -> str:
+        text = ""
+        for each in self.values:
+            text = joined(text, each.text)
+        return text
+
+
 def _title_page(reader: _Reader) -> None:
     while reader.at < len(reader.lines) and not reader.peek().strip():
         reader.at += 1
     fields = _title_fields(reader)
-    if not any(key.casefold() in _KNOWN_KEYS for key, _, _ in fields):
+    if not any(each.key.casefold() in _KNOWN_KEYS for each in fields):
         return
     while reader.at < len(reader.lines) and reader.peek().strip():
         reader.at += 1
-    for key, value, line in fields:
-        _title_field(reader.builder, key, value, line)
+    for each in fields:
+        _title_field(reader.builder, each)
 
 
-def _title_fields(reader: _Reader) -> list[tuple[str, str, int]]:
+def _title_fields(reader: _Reader) -> list[_Field]:
     """Return the `key: value` lines at the head of the file, or nothing if there are others among them."""
-    fields: list[tuple[str, str, int]] = []
+    fields: list[_Field] = []
     for line in reader.lines[reader.at :]:
         if not line.text.strip():
             break
         match = _TITLE_KEY.match(line.text)
         if fields and line.text[0].isspace():
-            key, value, number = fields[-1]
-            fields[-1] = key, joined(value, without_emphasis(line.text.strip())), number
+            fields[-1].values.append(TextLine(line.number, without_emphasis(line.text.strip())))
         elif match:
-            fields.append((match["key"].strip(), without_emphasis(match["value"].strip()), line.number))
+            value = without_emphasis(match["value"].strip())
+            values = [TextLine(line.number, value)] if value else []
+            fields.append(_Field(match["key"].strip(), line.number, values))
         else:
             return []
     return fields
 
 
-def _title_field(builder: ScriptBuilder, key: str, value: str, line: int) -> None:
-    folded = key.casefold()
-    if folded in _TITLE:
-        builder.title = value
-    elif folded in _LOGLINE:
-        builder.logline = value
-    elif folded in _LANGUAGE and value:
-        builder.language = value
-    elif folded in _CHARACTERS and value:
-        read_label(builder, f"人物：{value}", line)
-        builder.remark(line, f"title page: {shown(key)}: {shown(value)}")
+def _title_field(builder: ScriptBuilder, field: _Field) -> None:
+    key = field.key.casefold()
+    if key in _TITLE:
+        builder.title = field.value
+    elif key in _LOGLINE:
+        builder.logline = field.value
+    elif key in _LANGUAGE and field.value:
+        builder.language = field.value
+    elif is_cast_heading(key):
+        for each in field.values:
+            read_cast_line(builder, each.text, each.number)
     else:
-        builder.remark(line, f"title page: {shown(key)}: {shown(value)}")
+        builder.remark(field.number, f"title page: {shown(field.key)}: {shown(field.value)}")
 
 
 # --- body -------------------------------------------------------------------------------------------

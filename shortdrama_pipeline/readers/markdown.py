@@ -14,7 +14,13 @@ from markdown_it.token import Token
 from shortdrama_pipeline.readers.building import ScriptBuilder
 from shortdrama_pipeline.readers.cues import Cue
 from shortdrama_pipeline.readers.headings import Heading, read_heading
-from shortdrama_pipeline.readers.marks import is_transition, joined, without_emphasis
+from shortdrama_pipeline.readers.marks import (
+    is_cast_heading,
+    is_transition,
+    joined,
+    read_cast_line,
+    without_emphasis,
+)
 from shortdrama_pipeline.readers.outcome import ReadScript, TextLine, shown, unreadable
 from shortdrama_pipeline.readers.prose import add_prose
 from shortdrama_pipeline.readers.screenplay import cue_of, is_body_line, read_body_line, say
@@ -48,7 +54,12 @@ def read_markdown(lines: list[TextLine], *, language: str | None) -> ReadScript:
     scenes_at = _scene_level(blocks)
     prose = not any(_is_cue(line.text) for block in blocks for line in block.lines if block.form == "text")
     waiting: list[TextLine] = []
+    cast = False
     for index, block in enumerate(blocks):
+        cast = is_cast_heading(_whole(block)) if block.form.startswith("h") else cast
+        if cast:
+            _cast(block, builder)
+            continue
         if prose and block.form == "text" and not _is_staged(block):
             waiting.append(TextLine(block.lines[0].number, _whole(block)))
             continue
@@ -184,6 +195,12 @@ def _heading(block: _Block, following: list[_Block], builder: ScriptBuilder, sce
         builder.remark(line, f"section: {shown(text)}")
     else:
         builder.open_scene(read_heading(text, forced=True) or Heading(text, text, ""), line)
+
+
+def _cast(block: _Block, builder: ScriptBuilder) -> None:
+    """Read the people below a heading such as `## 人物`."""
+    for each in block.lines if not block.form.startswith("h") else ():
+        read_cast_line(builder, without_emphasis(each.text), each.number)
 
 
 def _narration(block: _Block, builder: ScriptBuilder) -> None:

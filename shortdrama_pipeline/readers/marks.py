@@ -12,7 +12,8 @@ _WIDE = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u2014\u2026\u201c\
 _LABEL = re.compile(
     r"^[【\[（(]?\s*(?P<label>[^\s：:【】\[\]（）()]{1,16})\s*[】\]）)]?\s*[：:]\s*(?P<rest>.*)$"
 )
-_PRESENT = {"人物", "出场人物", "登场人物", "角色", "人物表", "characters", "cast"}
+_PRESENT = {"人物", "出场人物", "登场人物", "主要人物", "角色", "人物表", "角色表", "characters", "cast"}
+_CAST = _PRESENT | {"人物小传", "人物介绍", "角色介绍", "dramatis personae"}
 _PROPS = {"道具", "道具表", "props", "prop"}
 _PLACE = {"地点", "场景", "place", "location"}
 _TIME = {"时间", "time"}
@@ -33,9 +34,14 @@ _SHOWN = {
 }
 _SHOWN |= {"闪回", "闪回结束", "黑屏", "空镜", "特写", "服装", "化妆", "场记", "action"}
 _NOTES = {"注", "备注", "说明", "note", "notes", "todo"}
-_LIST = re.compile(r"\s*[、，,；;/|]\s*|\s{2,}|\s+and\s+")
-_AGE = re.compile(r"[（(][^（()）]*[）)]")
-LABELS = _PRESENT | _PROPS | _PLACE | _TIME | _SHOWN | _NOTES
+_LIST_MARKS = "、，,；;/|"
+_BRACKETS = {"（": 1, "(": 1, "）": -1, ")": -1}
+_ENTRY = re.compile(r"^(?P<name>[^（(）)]+?)\s*(?:[（(](?P<inside>[^（）()]*)[）)])?$")
+_CAST_LINE = re.compile(
+    r"^(?:[-*•·▪]\s*)?(?P<name>[^：:，,（(）)—]{1,40}?)\s*(?:[（(](?P<inside>[^（）()]{0,200})[）)])?"
+    r"\s*(?:[：:—，,]+\s*(?P<rest>\S.*))?$"
+)
+LABELS = _CAST | _PROPS | _PLACE | _TIME | _SHOWN | _NOTES
 
 _TRANSITION_EN = re.compile(
     r"^(?:[A-Z][A-Z .,'\-]{0,40} TO:|FADE (?:IN|OUT|TO BLACK|UP)[.:]?|CUT TO BLACK[.:]?|DISSOLVE TO[.:]?|"
@@ -133,7 +139,9 @@ def read_label(builder: ScriptBuilder, text: str, line: int) -> bool:
     if label not in LABELS:
         return False
     if label in _PRESENT:
-        builder.present(text, _listed(rest), line)
+        for name, description in _people(rest):
+            builder.character(name, line, description=description)
+        builder.present(text, line)
     elif label in _PROPS:
         builder.prop(_listed(rest), line)
     elif label in _PLACE:
@@ -147,5 +155,34 @@ def read_label(builder: ScriptBuilder, text: str, line: int) -> bool:
     return True
 
 
+def is_cast_heading(text: str) -> bool:
+    """Tell `人物小传：` or `Characters`, above a list of people, from a line of the script."""
+    return text.strip().strip("【】[]：: ").casefold() in _CAST
+
+
+def read_cast_line(builder: ScriptBuilder, text: str, line: int) -> None:
+    """Take `林晚：25岁，设计师` for a character and her description."""
+    match = _CAST_LINE.match(text)
+    if match is None or not any(each.isalnum() for each in match["name"]):
+        builder.remark(line, f"among the characters: {shown(text)}")
+        return
+    description = "，".join(each.strip() for each in (match["inside"], match["rest"]) if each)
+    builder.character(match["name"].strip(), line, description=description)
+
+
+def _people(rest: str) -> list[tuple[str, str]]:
+    """Return names and what stands in brackets behind them."""
+    found = (_ENTRY.match(each) for each in _listed(rest))
+    return [(match["name"].strip(), (match["inside"] or "").strip()) for match in found if match]
+
+
 def _listed(rest: str) -> list[str]:
-    return [each for each in (e.strip(" 。.") for e in _LIST.split(_AGE.sub("", rest))) if each]
+    """Split a list at its marks, but not inside brackets."""
+    pieces, depth = [""], 0
+    for each in rest:
+        depth = max(0, depth + _BRACKETS.get(each, 0))
+        if depth == 0 and each in _LIST_MARKS:
+            pieces.append("")
+        else:
+            pieces[-1] += each
+    return [each for each in (e.strip(" 。.\u3000\t") for e in pieces) if each]

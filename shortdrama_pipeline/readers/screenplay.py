@@ -14,7 +14,15 @@ import re
 from shortdrama_pipeline.readers.building import ScriptBuilder
 from shortdrama_pipeline.readers.cues import Cue, manner_kind, read_cue
 from shortdrama_pipeline.readers.headings import read_heading
-from shortdrama_pipeline.readers.marks import LABELS, is_label, is_transition, joined, read_label
+from shortdrama_pipeline.readers.marks import (
+    LABELS,
+    is_cast_heading,
+    is_label,
+    is_transition,
+    joined,
+    read_cast_line,
+    read_label,
+)
 from shortdrama_pipeline.readers.outcome import ReadScript, TextLine, shown, unreadable
 from shortdrama_pipeline.rules.prose import SPEECH_VERB_ENDS
 from shortdrama_pipeline.rules.script import LineKind
@@ -87,8 +95,7 @@ def cue_of(text: str, *, known: ScriptBuilder | None = None) -> tuple[Cue, str] 
 def read_screenplay(lines: list[TextLine], *, language: str | None) -> ReadScript:
     """Read a plain text screenplay."""
     builder = ScriptBuilder()
-    start = _title(lines, builder)
-    at = start
+    at = _cast(lines, _title(lines, builder), builder)
     while at < len(lines):
         at = _line(lines, at, builder)
     return builder.finish(language=language)
@@ -114,6 +121,35 @@ def _title(lines: list[TextLine], builder: ScriptBuilder) -> int:
             return index + 1
         return index
     return 0
+
+
+def _cast(lines: list[TextLine], at: int, builder: ScriptBuilder) -> int:
+    """Read a list of people above the first scene; return where the body starts.
+
+    It ends at the first heading, or, where the file has none, at a blank line.
+    """
+    for start in range(at, len(lines)):
+        text = lines[start].text.strip()
+        logline = _LOGLINE_LABEL.match(text)
+        if logline:
+            builder.logline = builder.logline or logline["logline"].strip()
+        elif text and not is_cast_heading(text):
+            return start
+        elif text:
+            return _cast_lines(lines, start + 1, builder)
+    return at
+
+
+def _cast_lines(lines: list[TextLine], at: int, builder: ScriptBuilder) -> int:
+    headed = any(read_heading(each.text) for each in lines[at:])
+    while at < len(lines):
+        text = lines[at].text.strip()
+        if read_heading(text) or _ACTION_MARK.match(text) or (not text and not headed):
+            return at
+        if text:
+            read_cast_line(builder, text, lines[at].number)
+        at += 1
+    return at
 
 
 def _line(lines: list[TextLine], at: int, builder: ScriptBuilder) -> int:

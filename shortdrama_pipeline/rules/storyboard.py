@@ -376,8 +376,12 @@ def _transition(text: str) -> str:
 
 
 def _parts(line: Line, language: str) -> Iterator[str]:
-    """Split a line too long for the longest shot at its clauses, else yield it whole."""
-    limit = LONG_LINE_SHOT_MS_MAX - LEAD_MS - AIR_MS
+    """Split a line too long for the longest shot at its clauses, else yield it whole.
+
+    Narration has no lips to follow, so the picture may change sooner.
+    """
+    longest = SHOT_MS_MAX if line.kind is LineKind.NARRATION else LONG_LINE_SHOT_MS_MAX
+    limit = longest - LEAD_MS - AIR_MS
     if estimated_ms(line.text, language, line.kind) <= limit:
         yield line.text
         return

@@ -121,6 +121,17 @@ def test_a_title_page_gives_title_logline_and_language() -> None:
     assert remarks(found) == [(4, "title page: Author: Stu")]
 
 
+def test_a_title_page_describes_people() -> None:
+    text = "Title: Rain\nCharacters:\n    Maya: thirty, tired eyes\n    Dan\n\nINT. A - DAY\n\nMAYA\nHi.\n"
+    found = read(text, ".fountain")
+    assert [(each.id, each.name, each.description) for each in found.script.characters] == [
+        ("c1", "Maya", "thirty, tired eyes"),
+        ("c2", "Dan", ""),
+    ]
+    assert found.script.scenes[0].lines[0].speaker == "c1"
+    assert found.remarks == ()
+
+
 def test_a_first_line_with_a_colon_is_not_always_a_title_page() -> None:
     script = read("FADE IN:\n\nINT. A - DAY\n\nHi.\n", ".fountain").script
     assert shape(script) == ["## INT. A - DAY", "FADE IN: [transition]", "Hi."]

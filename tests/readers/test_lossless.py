@@ -15,7 +15,7 @@ from shortdrama_pipeline.rules.quotations import quotations_of
 from tests.readers.shape import read, words
 from tests.readers.word_files import document
 
-EXAMPLES = 40
+EXAMPLES = 25
 
 # Letters of both writings, and every mark a format could stumble over.
 plain = st.text(alphabet="你好林晚走a bCd1{}\\😀%$&;'’“”「」。！？…—,.!?", min_size=1, max_size=40)
@@ -79,7 +79,7 @@ def test_a_plain_screenplay_loses_nothing(spoken: list[tuple[str, str, str]]) ->
     assert heard(found) == meant(spoken)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(lines)
 def test_word_loses_nothing(spoken: list[tuple[str, str, str]]) -> None:
     text = written("1-1 夜 内 家\n", screenplay_forms, spoken)
@@ -94,7 +94,7 @@ prose = st.lists(
 )
 
 
-@settings(max_examples=EXAMPLES * 3, deadline=None)
+@settings(max_examples=EXAMPLES * 2, deadline=None)
 @given(prose)
 def test_prose_loses_nothing_but_the_marks_around_speech(paragraphs: list[str]) -> None:
     pieces = split_prose(paragraphs)
@@ -117,10 +117,10 @@ def test_a_prose_file_loses_no_letter(paragraphs: list[str]) -> None:
     text = "\n\n".join(paragraphs)
     with suppress(UnreadableScript):  # nothing in it
         found = read(text, ".txt", language="zh")
-        out = "".join(line.text for scene in found.script.scenes for line in scene.lines)
-        assert "".join(e for e in found.script.title + out if e.isalnum()) == "".join(
-            each for each in text if each.isalnum()
-        )
+        out = found.script.title
+        for scene in found.script.scenes:
+            out += scene.heading + "".join(line.text for line in scene.lines)
+        assert [each for each in out if each.isalnum()] == [each for each in text if each.isalnum()]
 
 
 def _is_subsequence(part: str, whole: str) -> bool:
@@ -138,7 +138,7 @@ LINES = ["INT. A - DAY", "1-1 日 内 家", "CUT TO:", "# ", "> ", "- "]
 soup = st.lists(st.sampled_from(TOKENS + SPACES * 2 + LINES), max_size=40).map("".join)
 
 
-@settings(max_examples=EXAMPLES * 4, deadline=None)
+@settings(max_examples=EXAMPLES * 3, deadline=None)
 @given(soup, st.sampled_from([".fountain", ".md", ".txt", ""]))
 def test_whatever_comes_in_is_read_or_refused(text: str, ending: str) -> None:
     found: ReadScript | None = None
@@ -169,7 +169,7 @@ HUGE = [
     ("chinese fountain", ".fountain", "内景 家 夜\n\n" + "林晚\n你来晚了。\n\n她等着。\n\n" * (LONG // 5)),
     ("markdown", ".md", "## 家\n\n" + "**林晚**：你来晚了。\n\n*(她等。)*\n\n" * (LONG // 4)),
     ("screenplay", ".txt", "1-1 日 内 家\n" + "林晚（冷笑）：你来晚了。\n△她等着。\n" * (LONG // 2)),
-    ("prose", ".txt", "林晚冷冷地说：“你来晚了。”她等着。“是吗？”顾沉问。\n" * LONG),
+    ("prose", ".txt", "林晚冷冷地说：“你来晚了。”顾沉没有回答。\n" * LONG),
     ("one paragraph", ".txt", "林晚说：“你来晚了。”她等着。“是吗？”" * 4_000),
     ("english paragraph", ".txt", "“So,” said Maya, “you are late.” He waits. " * 2_000),
     ("stars", ".md", "**林晚**：走\n\n" + "*a **b _c " * 9_000),

@@ -54,6 +54,15 @@ def test_front_matter_gives_title_logline_and_language() -> None:
     assert found.script.scenes[0].lines[0].source_line == 9
 
 
+def test_people_are_described_below_a_heading() -> None:
+    found = read("# 雨夜\n\n## 人物\n\n- **林晚**：25岁\n- 顾沉（总裁）\n\n## 家\n\n**顾沉**：走。\n", ".md")
+    assert [(each.name, each.description) for each in found.script.characters] == [
+        ("林晚", "25岁"),
+        ("顾沉", "总裁"),
+    ]
+    assert [each.heading for each in found.script.scenes] == ["家"]
+
+
 def test_what_is_no_word_of_the_script_is_reported() -> None:
     text = "## 家\n\n**林晚**：走。\n\n<!-- 冷一点\n再冷 -->\n\n![图](a.png) 她看着照片。\n\n[照片](http://x)掉了。\n"
     found = read(text, ".md")

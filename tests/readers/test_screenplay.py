@@ -59,6 +59,27 @@ def test_a_chinese_short_drama_script_is_read_whole() -> None:
     assert found.remarks == ()
 
 
+def test_people_are_described_above_the_script_or_in_their_scene() -> None:
+    text = (
+        "第1集\n\n人物小传：\n林晚：25岁，设计师。\n\n老王（60岁）\n……\n\n1-1 夜 内 家\n"
+        "人物：林晚、顾沉（28岁，总裁）\n林晚：走。\n"
+    )
+    found = read(text, ".txt")
+    assert [(each.name, each.description) for each in found.script.characters] == [
+        ("林晚", "25岁，设计师。"),
+        ("老王", "60岁"),
+        ("顾沉", "28岁，总裁"),
+    ]
+    assert remarks(found) == [(7, "among the characters: ……")]
+    assert shape(found.script)[1:] == ["人物：林晚、顾沉（28岁，总裁） [characters]", "林晚: 走。"]
+
+
+def test_a_list_of_people_ends_at_a_blank_line_where_no_heading_follows() -> None:
+    found = read("人物：\n林晚：25岁\n\n林晚：走。\n顾沉：好。\n", ".txt")
+    assert shape(found.script)[1:] == ["林晚: 走。", "顾沉: 好。"]
+    assert found.script.characters[0].description == "25岁"
+
+
 def test_an_english_screenplay_with_colons_is_read() -> None:
     said = "Maya: Hi.\nDANIEL (V.O.): Don't.\nMr. Smith: see http://x.y at 12:30.\n"
     text = f"INT. KITCHEN - NIGHT\n\n{said}The phone rings.\nNarrator: A year ago.\n"

@@ -119,7 +119,7 @@ def test_pictures_headers_and_comments_are_reported() -> None:
     ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.data())
 def test_a_damaged_file_is_refused_or_read_and_never_fails_otherwise(data: st.DataObject) -> None:
     raw = bytearray(document("林晚：走。"))
