@@ -37,7 +37,7 @@ check: setup ## format, lint, types, and the walls between the rooms
 	@$(BIN)/lint-imports --no-cache
 
 bench: setup ## measure the hot paths
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m bench
 
 lock: ## write requirements.lock anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
