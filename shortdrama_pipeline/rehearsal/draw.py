@@ -46,13 +46,14 @@ DEPTH = {
 class Layers:
     """A frame taken apart. `place` is RGB and `figures` RGBA, both `OVERSIZE` times the picture.
 
-    `slate` is RGBA, as wide as the picture.
+    `slate` is RGBA, as wide as the picture. `soft` says that the place is out of focus.
     """
 
     place: Image.Image
     figures: Image.Image
     slate: Image.Image
     rain: bool
+    soft: bool
     seed: int
 
 
@@ -147,13 +148,20 @@ def layers(size: tuple[int, int], spec: Json) -> Layers:
         )
     )
     standing = [_grown(each, people[each.index]) for each in standing]
-    ground = background(large, place, str(shot["size"]), standing)
+    ground = background(large, place, str(shot["size"]), standing, people)
     if shows_prop:
         subject = props[0] if props else words
         figures = _prop_layer(large, subject, ambient)
     else:
         figures = _figure_layer(large, people, standing, ambient)
-    return Layers(ground, figures, slate_of(size, shot, str(spec["language"])), place.rain, place.seed)
+    return Layers(
+        ground,
+        figures,
+        slate_of(size, shot, str(spec["language"])),
+        rain=place.rain,
+        soft=_depth(str(shot["size"]))[1] > 4,
+        seed=place.seed,
+    )
 
 
 def _grown(standing: Standing, look: Look) -> Standing:
@@ -208,9 +216,11 @@ def ambient_of(place: Place) -> Colour:
     return mix(place.hour.ambient, (190, 200, 224), 0.4) if place.rain else place.hour.ambient
 
 
-def background(size: tuple[int, int], place: Place, shot_size: str, standing: list[Standing]) -> Image.Image:
+def background(
+    size: tuple[int, int], place: Place, shot_size: str, standing: list[Standing], people: list[Look]
+) -> Image.Image:
     """Paint the place as this size of shot sees it: enlarged, out of focus, darker at the edges."""
-    zoom, blur = DEPTH.get(shot_size, DEPTH["medium"])
+    zoom, blur = _depth(shot_size)
     picture = places.paint(place, size, sharp=blur < 4)
     if zoom > 1:
         width, height = size[0] / zoom, size[1] / zoom
@@ -224,8 +234,12 @@ def background(size: tuple[int, int], place: Place, shot_size: str, standing: li
     if place.rain:
         picture = Image.blend(picture, Image.new("RGB", size, (70, 82, 106)), 0.28)
     if shot_size in ("wide", "full"):
-        picture = _with_shadows(picture, standing)
+        picture = _with_shadows(picture, standing, people)
     return _graded(picture)
+
+
+def _depth(shot_size: str) -> tuple[float, float]:
+    return DEPTH.get(shot_size, DEPTH["medium"])
 
 
 def _graded(picture: Image.Image) -> Image.Image:
@@ -239,12 +253,12 @@ def _graded(picture: Image.Image) -> Image.Image:
     return ImageChops.multiply(picture, Image.merge("RGB", (shade, shade, shade)))
 
 
-def _with_shadows(picture: Image.Image, standing: list[Standing]) -> Image.Image:
+def _with_shadows(picture: Image.Image, standing: list[Standing], people: list[Look]) -> Image.Image:
     width, height = picture.size
     mask = Image.new("L", (width // 4, height // 4))
     pen = ImageDraw.Draw(mask)
     for each in standing:
-        x, y = each.x * width / 4, (each.y + each.head * 6.85) * height / 4
+        x, y = each.x * width / 4, (each.y + each.head * height_of(people[each.index])) * height / 4
         reach = each.head * height / 4
         pen.ellipse((x - reach * 1.1, y - reach * 0.20, x + reach * 1.3, y + reach * 0.22), fill=150)
     mask = mask.filter(ImageFilter.GaussianBlur(3)).resize(picture.size)
