@@ -1,6 +1,6 @@
 """Money as people type it on the command line: `100`, `49.90`, `49.90 CNY`. Exact, never a float."""
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from shortdrama_pipeline.errors import UsageError
 from shortdrama_pipeline.rules.money import MICROS_PER_UNIT, Money
@@ -16,7 +16,7 @@ def read_amount(text: str, *, currency: str) -> Money:
     try:
         micros = Decimal(number) * MICROS_PER_UNIT
         whole = int(micros)
-    except (InvalidOperation, ValueError, OverflowError):
+    except (ArithmeticError, ValueError):
         raise UsageError(f"'{text}' is no amount", hint="Write it like 100 or 49.90") from None
     if whole != micros:
         raise UsageError(f"'{text}' is finer than a millionth", hint="Give at most six decimals")

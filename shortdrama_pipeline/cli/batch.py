@@ -4,11 +4,10 @@ from typing import Annotated
 
 import typer
 
-from shortdrama_pipeline.cli import output, session
+from shortdrama_pipeline.cli import output, session, words
 from shortdrama_pipeline.cli.amounts import read_amount
+from shortdrama_pipeline.cli.money_words import phrases
 from shortdrama_pipeline.cli.quote import show_confirmed
-from shortdrama_pipeline.errors import UsageError
-from shortdrama_pipeline.rules.states import Stage
 from shortdrama_pipeline.services import batches
 
 app = typer.Typer(no_args_is_help=True, help="Batches: plan, confirm, show, continue.")
@@ -27,7 +26,7 @@ def plan(
     view = batches.plan_batch(
         studio,
         [each.strip() for word in episodes for each in word.split(",") if each.strip()],
-        _stage(stage),
+        words.stage(stage),
         actor=session.actor(),
         ceiling_micros=None if ceiling is None else read_amount(ceiling, currency=currency).micros,
     )
@@ -40,11 +39,11 @@ def confirm(
     idempotency_key: Annotated[str, typer.Option(help="the same key never buys twice; kept for ever")],
 ) -> None:
     """Confirm the whole batch once: exactly its items, never a further one."""
-    show_confirmed(
-        batches.confirm_batch(
-            session.open_studio(), batch_id, idempotency_key=idempotency_key, actor=session.actor()
-        )
+    studio = session.open_studio()
+    confirmed = batches.confirm_batch(
+        studio, batch_id, idempotency_key=idempotency_key, actor=session.actor()
     )
+    show_confirmed(confirmed, phrases(studio.settings.studio.language))
 
 
 @app.command()
@@ -57,10 +56,3 @@ def show(batch_id: Annotated[str, typer.Argument(metavar="BATCH")]) -> None:
 def continue_it(batch_id: Annotated[str, typer.Argument(metavar="BATCH")]) -> None:
     """Query what is open, for free; quote anew what failed; touch nothing else."""
     output.show(batches.continue_batch(session.open_studio(), batch_id, actor=session.actor()).to_json())
-
-
-def _stage(word: str) -> Stage:
-    try:
-        return Stage(word)
-    except ValueError:
-        raise UsageError(f"There is no stage {word}", hint=f"Choose from: {', '.join(Stage)}") from None

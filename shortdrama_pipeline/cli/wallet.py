@@ -6,8 +6,10 @@ import typer
 
 from shortdrama_pipeline.cli import output, session
 from shortdrama_pipeline.cli.amounts import read_amount
+from shortdrama_pipeline.cli.money_words import phrases
 from shortdrama_pipeline.errors import NeedsPerson
 from shortdrama_pipeline.services import auditing, wallets
+from shortdrama_pipeline.services.context import Studio
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,13 +25,14 @@ def top_up(
     """Put money into the wallet, once per key."""
     studio = session.open_studio()
     money = read_amount(amount, currency=studio.settings.studio.currency)
-    _show(wallets.top_up(studio, money, key=key, actor=session.actor()))
+    _show(studio, wallets.top_up(studio, money, key=key, actor=session.actor()))
 
 
 @app.command()
 def show() -> None:
     """Show what is free, frozen and spent."""
-    _show(wallets.show_wallet(session.open_studio()))
+    studio = session.open_studio()
+    _show(studio, wallets.show_wallet(studio))
 
 
 @app.command()
@@ -64,12 +67,14 @@ def verify() -> None:
         raise typer.Exit(NeedsPerson.exit_code)
 
 
-def _show(wallet: wallets.Wallet) -> None:
+def _show(studio: Studio, wallet: wallets.Wallet) -> None:
+    say = phrases(studio.settings.studio.language)
+
     def human(console: "Console") -> None:
-        console.print(f"available  {wallet.available}")
-        console.print(f"reserved   {wallet.reserved}")
-        console.print(f"settled    {wallet.settled}")
+        console.print(say["available"].format(money=wallet.available))
+        console.print(say["reserved"].format(money=wallet.reserved))
+        console.print(say["settled"].format(money=wallet.settled))
         for each in wallet.provider_spend:
-            console.print(f"vendors    {each}")
+            console.print(say["vendors"].format(money=each))
 
     output.show(wallet.to_json(), human)
