@@ -15,7 +15,7 @@ from shortdrama_pipeline.services.exporting import build_export
 from shortdrama_pipeline.services.gates import bring_up_to
 from shortdrama_pipeline.stages.catalogue import CATALOGUE
 from shortdrama_pipeline.stages.view import View
-from shortdrama_pipeline.stages.wanting import Progress, progress
+from shortdrama_pipeline.stages.wanting import Progress, progress, wanted
 from shortdrama_pipeline.store import orders
 from shortdrama_pipeline.store.versions import Version
 
@@ -79,13 +79,15 @@ def order_stage(studio: Studio, episode_id: str, stage: Stage | str, *, actor: s
     stage = Stage(stage)
     view = bring_up_to(studio, episode_id, stage)
     now = progress(view, CATALOGUE[stage])
-    if now.missing:
+    # What is made by rule once the ordered results are in, such as the bible, is never ordered itself.
+    unordered = [(each.subject, each.role) for each in wanted(view, CATALOGUE[stage])]
+    if unordered:
         raise StageIncomplete(
-            f"{len(now.missing)} of {now.of} items of {stage} are not ordered",
+            f"{len(unordered)} of {now.of} items of {stage} are not ordered",
             hint=f"Quote and confirm them: `shortdrama stage plan {episode_id} {stage}`",
             episode_id=episode_id,
             stage=str(stage),
-            missing=_names(now.missing),
+            missing=_names(unordered),
         )
     return OrderReport(stage, now.of, now.of)
 
