@@ -12,7 +12,7 @@ from shortdrama_pipeline.stages.catalogue import CATALOGUE
 from shortdrama_pipeline.stages.view import View, load_view
 from shortdrama_pipeline.stages.work import RULE
 from shortdrama_pipeline.store.selections import drop_selections, select_versions
-from shortdrama_pipeline.store.versions import Draft, Version, find_by_ids, record_versions
+from shortdrama_pipeline.store.versions import Draft, Version, find_by_digests, find_by_ids, record_versions
 
 ROUNDS_MAX = 3  # settings, then pictures' bible: what is made may make more possible
 EDITED = "edit"
@@ -29,12 +29,19 @@ def make_free(tx: sa.Connection, view: View, stage: Stage, *, channels: Sequence
         drop_selections(tx, view.episode_id, gone)
         due = [draft for each in work.free(view) if (draft := _due(view, each)) is not None]
         if due:
-            made = find_by_ids(tx, ids := record_versions(tx, due))
-            select_versions(tx, [made[version_id] for version_id in ids], actor=RULE)
+            select_versions(tx, _recorded(tx, view.episode_id, due), actor=RULE)
         if not due and not gone:
             break
         view = load_view(tx, view.episode_id, channels=channels)
     return view
+
+
+def _recorded(tx: sa.Connection, episode_id: str, drafts: Sequence[Draft]) -> list[Version]:
+    """Return a version for each draft; one of old that is the very same comes back, its gate with it."""
+    known = find_by_digests(tx, episode_id, [draft.digest for draft in drafts])
+    fresh = [draft for draft in drafts if draft.digest not in known]
+    ids = record_versions(tx, fresh)
+    return [*known.values(), *find_by_ids(tx, ids).values()]
 
 
 def edit_draft(

@@ -178,6 +178,18 @@ def find_by_ids(tx: sa.Connection, version_ids: Sequence[str]) -> dict[str, Vers
     return {row.version_id: read_version(row) for row in rows}
 
 
+def find_by_digests(tx: sa.Connection, episode_id: str, digests: Sequence[str]) -> dict[str, Version]:
+    """Return the episode's newest version of each digest; a digest says subject and role too."""
+    if not digests:
+        return {}
+    rows = tx.execute(
+        sa.select(versions)
+        .where(versions.c.episode_id == episode_id, versions.c.digest.in_(sorted(set(digests))))
+        .order_by(versions.c.number)
+    )
+    return {row.digest: read_version(row) for row in rows}
+
+
 def find_results(tx: sa.Connection, attempt_ids: Sequence[str]) -> dict[tuple[str, int], str]:
     """Return the versions that paid results already became, by (attempt, output slot)."""
     if not attempt_ids:
