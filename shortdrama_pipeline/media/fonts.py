@@ -138,8 +138,8 @@ def _code_points(data: bytes, cmap: int) -> Iterator[tuple[int, int]]:
     for index in range(_u16(data, cmap + 2)):
         table = cmap + _u32(data, cmap + 8 + 8 * index)
         if _u16(data, table) == 12:
-            for group in range(_u32(data, table + 12)):
-                yield _u32(data, table + 16 + 12 * group), _u32(data, table + 20 + 12 * group)
+            groups = data[table + 16 : table + 16 + 12 * _u32(data, table + 12)]
+            yield from ((first, last) for first, last, _ in struct.iter_unpack(">LLL", groups))
             return
     raise ValueError("a font without a full Unicode table")
 
