@@ -13,12 +13,11 @@ from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 
-from shortdrama_pipeline.errors import Outside
+from shortdrama_pipeline.errors import Outside, StaleState
 from shortdrama_pipeline.store.database import Database
 
 T = TypeVar("T")
 R = TypeVar("R")
-DEADLOCK = "40P01"
 TRIES_MAX = 3
 
 
@@ -39,6 +38,14 @@ class _Pending:
 
 
 _Answer = tuple[_Pending, Any, BaseException | None]
+
+
+def _apply_calls(tx: sa.Connection, calls: Sequence[Callable[[sa.Connection], object]]) -> list[object]:
+    return [each(tx) for each in calls]
+
+
+# For the few writes that are one statement of their own, such as the heartbeat.
+CALLS: "Lane[Callable[[sa.Connection], object], object]" = Lane("calls", 50, _apply_calls)
 
 
 class Writer:
@@ -101,13 +108,8 @@ class Writer:
         for tries in range(1, TRIES_MAX + 1):
             try:
                 return self._once(batch)
-            except sa.exc.DBAPIError as error:
-                if tries == TRIES_MAX or getattr(error.orig, "sqlstate", None) != DEADLOCK:
-                    raise
-            except Outside as error:
-                if tries == TRIES_MAX or getattr(error.__cause__, "orig", None) is None:
-                    raise
-                if getattr(error.__cause__.orig, "sqlstate", None) != DEADLOCK:  # type: ignore[union-attr]
+            except StaleState:  # a deadlock with another worker: nothing is written, do it again
+                if tries == TRIES_MAX:
                     raise
         raise AssertionError("unreachable")
 

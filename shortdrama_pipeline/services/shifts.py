@@ -19,7 +19,7 @@ from shortdrama_pipeline.ids import new_id
 from shortdrama_pipeline.providers.redaction import redact
 from shortdrama_pipeline.providers.transport import QueryClient
 from shortdrama_pipeline.rules import leases, polling
-from shortdrama_pipeline.services.batching import Lane, Writer
+from shortdrama_pipeline.services.batching import CALLS, Lane, Writer
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.recording import Change, Held, Recorded, Stale, apply_changes
 from shortdrama_pipeline.store import alerts, tasks
@@ -151,13 +151,12 @@ class Shift:
             for each in task_ids
         ]
 
-        def run() -> None:
-            with self.studio.db.begin() as tx:
-                alerts.record_alerts(tx, found)
-                tasks.hand_back(tx, tokens, again_ms=SET_ASIDE_MS)
+        def give_up(tx: sa.Connection) -> None:
+            alerts.record_alerts(tx, found)
+            tasks.hand_back(tx, tokens, again_ms=SET_ASIDE_MS)
 
         try:
-            await asyncio.get_running_loop().run_in_executor(self._readers, run)
+            await self.writer.write(CALLS, give_up)
         except (Outside, sa.exc.SQLAlchemyError) as second:
             LOG.error("engine.alert.failed %s", describe(second))  # noqa: TRY400
 
@@ -178,11 +177,13 @@ class Shift:
         if not tokens:
             return set()
 
-        def run() -> set[str]:
-            with self.studio.db.begin() as tx:
-                return tasks.heartbeat(tx, tokens, worker=self.worker, lease_ms=self.pace.lease_ms)
+        kept: set[str] = set()
 
-        kept = await asyncio.get_running_loop().run_in_executor(self._readers, run)
+        def renew(tx: sa.Connection) -> None:
+            kept.clear()
+            kept.update(tasks.heartbeat(tx, tokens, worker=self.worker, lease_ms=self.pace.lease_ms))
+
+        await self.writer.write(CALLS, renew)
         lost = {each for each, token in tokens.items() if each not in kept and self.leases.get(each) == token}
         for each in lost:
             self.leases.pop(each, None)
@@ -191,12 +192,11 @@ class Shift:
     async def give_back(self, tokens: dict[str, int], *, again_ms: int = 0) -> None:
         """Give up leases; if the database is away they run out by themselves."""
 
-        def run() -> None:
-            with self.studio.db.begin() as tx:
-                tasks.hand_back(tx, tokens, again_ms=again_ms)
+        def hand_back(tx: sa.Connection) -> None:
+            tasks.hand_back(tx, tokens, again_ms=again_ms)
 
         with suppress(Outside):
-            await asyncio.get_running_loop().run_in_executor(self._readers, run)
+            await self.writer.write(CALLS, hand_back)
         self.leases.clear()
 
     async def close(self) -> None:
