@@ -52,11 +52,13 @@ def show(episode: Id) -> None:
 def import_file(
     episode: Id,
     file: Annotated[Path, typer.Argument(help="Fountain, Markdown, docx or plain text; or prose")],
+    language: Annotated[str | None, typer.Option(help="zh-CN or en-US, where the text does not tell")] = None,
 ) -> None:
     """Bring in a script of your own: drafts of outline and script, at no cost."""
     from shortdrama_pipeline.services.importing import import_script
 
-    output.show(import_script(session.open_studio(), episode, file, actor=session.actor()))
+    studio = session.open_studio()
+    output.show(import_script(studio, episode, file, actor=session.actor(), language=language))
 
 
 @app.command()

@@ -38,5 +38,7 @@ def detected_language(text: str) -> str:
     """Tell Chinese from English by which of them says more: one word weighs as much as two characters."""
     han, words = len(_HAN.findall(text)), len(_LATIN.findall(text))
     if not han and not words:
-        raise unreadable(1, "neither Chinese nor English words", hint="name the language of the script")
+        raise unreadable(
+            1, "neither Chinese nor English words", hint="name its language: --language zh-CN, or en-US"
+        )
     return CHINESE if han >= 2 * words else ENGLISH

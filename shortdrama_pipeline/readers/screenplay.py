@@ -24,7 +24,7 @@ from shortdrama_pipeline.readers.marks import (
     read_label,
 )
 from shortdrama_pipeline.readers.outcome import ReadScript, TextLine, shown, unreadable
-from shortdrama_pipeline.rules.prose import SPEECH_VERB_ENDS
+from shortdrama_pipeline.rules.attribution import SPEECH_VERB_ENDS
 from shortdrama_pipeline.rules.script import LineKind
 
 _CUE = re.compile(r"^(?P<cue>[^：:“”「」『』\"]{1,80}?)\s*(?:：|:(?!//))\s*(?P<said>.*)$")
@@ -72,7 +72,7 @@ def looks_like_fountain(lines: list[TextLine]) -> bool:
 
 def cue_of(text: str, *, known: ScriptBuilder | None = None) -> tuple[Cue, str] | None:
     """Return the cue of `林晚（冷笑）：台词` and what is said, or None if this is no such line."""
-    match = _CUE.match(text)
+    match = _CUE.match(text) if "：" in text or ":" in text else None
     if match is None or is_transition(text):
         return None
     cue = read_cue(match["cue"])

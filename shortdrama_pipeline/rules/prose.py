@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shortdrama_pipeline.rules.attribution import (
-    SPEECH_VERB_ENDS,
     WINDOW,
     Attribution,
     attribution_after,
@@ -19,8 +18,6 @@ from shortdrama_pipeline.rules.attribution import (
     repeated_subjects,
 )
 from shortdrama_pipeline.rules.quotations import Quotation, quotations_of
-
-__all__ = ["SPEECH_VERB_ENDS", "Piece", "split_prose"]
 
 _ENDS_SPOKEN = re.compile(r"[。！？!?….—～~；;][”’」』\"')）]*\s*$")
 _ENDS_COMMA = re.compile(r"[，,、][”’」』\"')）]*\s*$")
