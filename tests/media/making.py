@@ -149,10 +149,10 @@ def _file_for(request: ItemRequest, scratch: Path, index: int) -> Path:
     match request.role:
         case "video":
             frames = int(str(request.params["duration_frames"]))
-            return clip(name.with_suffix(".mp4"), size="270x480", frames=frames)
+            return clip(name.with_suffix(".mp4"), frames=frames)
         case "speech":
             return voice(name.with_suffix(".wav"), ms=900 + 50 * index)
         case _:
             colour = (40 + 17 * index % 200, 90, 120)
-            Image.new("RGB", (270, 480), colour).save(name.with_suffix(".png"))
+            Image.new("RGB", (54, 96), colour).save(name.with_suffix(".png"))
             return name.with_suffix(".png")

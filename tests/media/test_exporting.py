@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from shortdrama_pipeline.errors import GateClosed, NotReady, Outside, ToolFailed
 from shortdrama_pipeline.media import pack, render
 from shortdrama_pipeline.media.probe import probe
+from shortdrama_pipeline.rules.renders import TIERS, Tier
 from shortdrama_pipeline.rules.states import Stage
 from shortdrama_pipeline.services import exporting
 from shortdrama_pipeline.services.context import Studio
@@ -22,6 +23,12 @@ from shortdrama_pipeline.store.selections import find_selected
 from shortdrama_pipeline.store.tables import provider_attempts, render_jobs, render_plans, versions
 from tests.media.making import filmed_episode
 from tests.stages_.flow import PERSON, count, episode_with_script
+
+
+@pytest.fixture(autouse=True)
+def _small_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drafts of a tenth of the size, so that rendering takes little of a test's time."""
+    monkeypatch.setitem(TIERS, "draft", Tier(10, "ultrafast", "bframes=0", 28, clean=False))
 
 
 @pytest.fixture
@@ -46,7 +53,7 @@ def exports(studio: Studio) -> int:
 def test_a_passed_timeline_becomes_a_film_with_its_pack(studio: Studio, episode_id: str) -> None:
     made = build_export(studio, episode_id, tier="draft", actor=PERSON)
     document = made.to_json()
-    assert (document["width"], document["height"], document["fps"]) == (540, 960, 24)
+    assert (document["width"], document["height"], document["fps"]) == (108, 192, 24)
     roles = {each["role"] for each in document["files"]}  # type: ignore[attr-defined]
     assert roles == {
         "film", "subtitles", "cover", "dialogue", "shot_list", "script", "clip", "speech", "thumbnail",
