@@ -1,5 +1,6 @@
 """`shortdrama wallet`: money in, what is free, what is frozen, and the book behind it."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +15,7 @@ from shortdrama_pipeline.services.context import Studio
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(no_args_is_help=True, help="The studio's wallet: top-up, show, ledger, verify.")
+app = typer.Typer(no_args_is_help=True, help="The studio's wallet: top-up, show, ledger, verify, reconcile.")
 
 
 @app.command("top-up")
@@ -64,6 +65,20 @@ def verify() -> None:
     verified = auditing.verify_ledger(session.open_studio())
     output.show(verified.to_json())
     if not verified.ok:
+        raise typer.Exit(NeedsPerson.exit_code)
+
+
+@app.command()
+def reconcile(
+    statement: Annotated[Path, typer.Option(help="the vendor's bill, JSON or CSV")],
+    binding: Annotated[list[str] | None, typer.Option(help="only these bindings; may be repeated")] = None,
+) -> None:
+    """Lay a vendor's bill beside our book, both ways; exit 0 only if they agree."""
+    from shortdrama_pipeline.services.statements import reconcile_statement
+
+    found = reconcile_statement(session.open_studio(), statement, bindings=binding or ())
+    output.show(found.to_json())
+    if found.differences:
         raise typer.Exit(NeedsPerson.exit_code)
 
 

@@ -3,11 +3,13 @@
 A check is a name, what is wrong with a row it returns, and a query of two columns: the id and a detail.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from shortdrama_pipeline.rules.money import Money
+from shortdrama_pipeline.rules.statements import Booked
 from shortdrama_pipeline.store import tables
 
 PROBLEMS_PER_CHECK_MAX = 20
@@ -207,3 +209,19 @@ def each_file(tx: sa.Connection) -> Iterator[tuple[str, int, str]]:
     """Every stored file with its size and state."""
     for row in tx.execute(sa.text("select sha256, bytes, state from media_files order by sha256")):
         yield row.sha256, row.bytes, row.state
+
+
+def find_booked(tx: sa.Connection, binding_ids: Sequence[str]) -> list[Booked]:
+    """What was booked for every attempt that a vendor of these bindings gave an id, zero included."""
+    rows = tx.execute(
+        sa.text(
+            "select a.attempt_id, a.external_id, coalesce(sum(l.amount_micros), 0)::bigint as micros,"
+            " coalesce(max(l.currency), a.provider_currency) as currency from provider_attempts a"
+            " join tasks t using (task_id) left join ledger_entries l"
+            " on l.business_key in ('spend:' || a.attempt_id, 'overrun:' || a.attempt_id)"
+            " where a.external_id is not null and t.binding_id = any(cast(:bindings as text[]))"
+            " group by a.attempt_id order by a.attempt_id"
+        ),
+        {"bindings": list(binding_ids)},
+    )
+    return [Booked(row.external_id, row.attempt_id, Money(row.micros, row.currency)) for row in rows]

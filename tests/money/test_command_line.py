@@ -135,3 +135,19 @@ def test_an_amount_is_read_exactly(text: str, micros: int) -> None:
 def test_what_is_no_amount_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         read_amount(text, currency="CNY")
+
+
+def test_a_bill_is_laid_beside_the_book(shell: Shell, tmp_path: Path) -> None:
+    bill = tmp_path / "bill"
+    bill.write_text('{"entries": []}')
+    assert shell.json("wallet", "reconcile", "--statement", str(bill)) == {
+        "ok": True,
+        "checked": 0,
+        "problems": [],
+    }
+    bill.write_text("request_id,micros,currency\nr1,5,XRH\n")
+    (problem,) = shell.json("wallet", "reconcile", "--statement", str(bill), code=6)["problems"]
+    assert (problem["kind"], problem["external_id"]) == ("unknown_to_us", "r1")
+    for text in ("request_id,micros,currency\nr1,-5,XRH\n", "[1]", "{", "\x00"):
+        bill.write_text(text)
+        shell.json("wallet", "reconcile", "--statement", str(bill), code=2)

@@ -1,6 +1,7 @@
 """T1: one click, all rows or none, once."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 import pytest
@@ -14,6 +15,7 @@ from shortdrama_pipeline.errors import (
 )
 from shortdrama_pipeline.services.confirming import confirm_quote
 from shortdrama_pipeline.services.wallets import show_wallet
+from shortdrama_pipeline.store.database import Database
 from tests.money.conftest import IMAGE_MICROS, PERSON, Rich, image, script_version, select_version
 
 NOTHING = {"executions": 0, "tasks": 0, "reservations": 0, "outbox": 0, "grants": 0}
@@ -142,3 +144,87 @@ def test_64_parallel_confirms_of_one_quote_make_one_execution(rich: Rich) -> Non
     assert len({execution_id for execution_id, _ in answers}) == 1
     assert sum(created for _, created in answers) == 1
     assert rich.t1_rows() == {"executions": 1, "tasks": 3, "reservations": 3, "outbox": 1, "grants": 1}
+
+
+def test_one_key_on_two_quotes_from_two_processes_confirms_one_and_conflicts_for_the_other(
+    rich: Rich, db_url: str
+) -> None:
+    """Two engines share no lock in memory: the unique key decides, and the loser looks again (G-201)."""
+    other = Database(db_url)
+    studios = [rich.studio, replace(rich.studio, db=other)]
+    for round_ in range(8):
+        quotes = [rich.plan([image(10 * round_ + each)]).quote_id for each in range(2)]
+        barrier = Barrier(2)
+
+        def click(
+            number: int, quotes: list[str] = quotes, barrier: Barrier = barrier, key: str = f"k{round_}"
+        ) -> str:
+            barrier.wait()
+            try:
+                confirm_quote(studios[number], quotes[number], idempotency_key=key, actor=PERSON)
+            except Conflict:
+                return "conflict"
+            return "confirmed"
+
+        with ThreadPoolExecutor(2) as pool:
+            assert sorted(pool.map(click, range(2))) == ["confirmed", "conflict"]
+    other.close()
+    assert rich.count("executions") == 8
+
+
+def test_two_quotes_for_the_same_item_from_two_processes_buy_it_once(rich: Rich, db_url: str) -> None:
+    other = Database(db_url)
+    studios = [rich.studio, replace(rich.studio, db=other)]
+    quotes = [rich.plan([image(1)]).quote_id for _ in range(2)]
+    barrier = Barrier(2)
+
+    def click(number: int) -> str:
+        barrier.wait()
+        try:
+            confirm_quote(studios[number], quotes[number], idempotency_key=f"k{number}", actor=PERSON)
+        except QuoteNotConfirmable as refusal:
+            return str(refusal.facts["reasons"])
+        return "bought"
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(click, range(2))) == ["['ordered']", "bought"]
+    other.close()
+    assert rich.count("tasks") == 1
+
+
+def test_a_binding_swapped_between_quote_and_click_makes_a_new_quote_on_the_new_route(rich: Rich) -> None:
+    planned = rich.plan([image(1)])
+    bindings = dict(rich.studio.bindings)
+    bindings["rehearsal-image"] = replace(bindings["rehearsal-image"], model="animatic-2")
+    swapped = replace(rich.studio, bindings=bindings)
+    with pytest.raises(QuoteNotConfirmable) as caught:
+        confirm_quote(swapped, planned.quote_id, idempotency_key="k", actor=PERSON)
+    assert caught.value.facts["reasons"] == ["route"]
+    (new,) = rich.rows(
+        "select body->'items'->0->>'product_model' as model from plans join quotes using (plan_id)"
+        " where quote_id = :id",
+        id=caught.value.facts["new_quote_id"],
+    )
+    assert new["model"] == "animatic-2"
+    assert rich.t1_rows() == NOTHING
+
+
+def test_a_superseded_quote_keeps_naming_the_one_in_its_place(rich: Rich) -> None:
+    planned = rich.plan(quote_valid_s=0)
+    named = []
+    for _ in range(2):
+        with pytest.raises(QuoteNotConfirmable) as caught:
+            confirm_quote(rich.studio, planned.quote_id, idempotency_key="k", actor=PERSON)
+        named.append(caught.value.facts["new_quote_id"])
+    assert named[0] == named[1]
+    assert rich.count("quotes") == 2
+
+
+def test_a_quote_whose_binding_is_gone_is_refused_without_a_new_one(rich: Rich) -> None:
+    planned = rich.plan([image(1)])
+    bindings = {name: each for name, each in rich.studio.bindings.items() if name != "rehearsal-image"}
+    with pytest.raises(QuoteNotConfirmable) as caught:
+        confirm_quote(
+            replace(rich.studio, bindings=bindings), planned.quote_id, idempotency_key="k", actor=PERSON
+        )
+    assert caught.value.facts["new_quote_id"] is None
