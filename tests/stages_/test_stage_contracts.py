@@ -42,6 +42,8 @@ from tests.stages_.flow import (
     small_script,
 )
 
+EPISODE = "2026-W32-0"
+
 
 def chosen(studio: Studio, episode_id: str, subject: str, role: str = "content") -> Version:
     with studio.db.read() as tx:
@@ -76,9 +78,8 @@ def test_a_each_stage_is_shut_by_the_gate_just_before_it(priced: Studio) -> None
     assert count(priced.db, tasks) == 0
 
 
-def test_b_a_product_keeps_the_inputs_it_was_made_from_when_they_change(studio: Studio) -> None:
-    episode_id = episode_with_script(studio)
-    drive_to(studio, episode_id, Stage.EXPORT)
+def test_b_a_product_keeps_the_inputs_it_was_made_from_when_they_change(filmed: Studio) -> None:
+    studio, episode_id = filmed, EPISODE
     products = [
         chosen(studio, episode_id, *key)
         for key in [
@@ -105,9 +106,8 @@ def test_b_a_product_keeps_the_inputs_it_was_made_from_when_they_change(studio: 
     assert [show_version(studio, each.version_id)["uses"] for each in products] == before
 
 
-def test_c_every_stage_yields_its_product_with_type_and_id(studio: Studio) -> None:
-    episode_id = episode_with_script(studio)
-    drive_to(studio, episode_id, Stage.EXPORT)
+def test_c_every_stage_yields_its_product_with_type_and_id(filmed: Studio) -> None:
+    studio, episode_id = filmed, EPISODE
     kinds = {str(row["kind"]) for row in list_versions(studio, episode_id)}
     for stage in list(Stage)[:-1]:
         assert {str(kind) for kind in PRODUCTS[stage]} <= kinds
@@ -119,9 +119,8 @@ def test_c_every_stage_yields_its_product_with_type_and_id(studio: Studio) -> No
         assert (report.done, report.of) == (len(report.versions), len(report.versions))
 
 
-def test_d_a_gate_keeps_who_passed_it_when_over_what_and_with_which_rights(studio: Studio) -> None:
-    episode_id = episode_with_script(studio)
-    drive_to(studio, episode_id, Stage.EXPORT)
+def test_d_a_gate_keeps_who_passed_it_when_over_what_and_with_which_rights(filmed: Studio) -> None:
+    studio, episode_id = filmed, EPISODE
     with studio.db.read() as tx:
         passed = gates.find_gates(tx, episode_id)
     assert [each.stage for each in passed] == [str(stage) for stage in list(Stage)[:-1]]
