@@ -296,10 +296,12 @@ class Engine:
     async def _close(self, helpers: list["asyncio.Task[None]"]) -> None:
         """Let sends and writes finish, then give back every lease we still hold (D-1 b)."""
         self.shift.stopping = True
-        for each in helpers:
+        # The heart beats until the last answer is in: a lease that ends before it makes the outcome unknown.
+        for each in sorted(helpers, key=lambda helper: helper.get_name() == "heartbeat"):
+            if each.get_name() == "heartbeat":
+                await self.shift.finish()
             each.cancel()
-        await asyncio.gather(*helpers, return_exceptions=True)
-        await self.shift.finish()
+            await asyncio.gather(each, return_exceptions=True)
         tokens = dict(self.shift.leases)
         if tokens:
             await self.shift.give_back(tokens)
