@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
+from shortdrama_pipeline.rehearsal.fonts import tongue
+
 Colour = tuple[int, int, int]
 Point = tuple[float, float]
 Fill = Colour | tuple[int, int, int, int]
@@ -193,7 +195,7 @@ class Canvas:
 
     def text(self, centre: Point, text: str, letters: ImageFont.FreeTypeFont, fill: Fill) -> None:
         """Letter `text` around a point of the enlarged picture."""
-        self._draw.text(centre, text, font=letters, fill=fill, anchor="mm")
+        self._draw.text(centre, text, font=letters, fill=fill, anchor="mm", language=tongue())
 
     def finished(self) -> Image.Image:
         """Return the picture at its own size, a layer with its alpha."""

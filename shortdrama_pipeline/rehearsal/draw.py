@@ -196,7 +196,7 @@ def slate_of(size: tuple[int, int], shot: Json, language: str) -> Image.Image:
     subject = " — ".join(each for each in (cast, action) if each)
     line, speaker = str(shot["line"] or "").strip(), str(shot["speaker"] or "").strip()
     if line and speaker:
-        line = f"{speaker}：「{line}」" if chinese else f"{speaker}: “{line}”"
+        line = f"{speaker}：“{line}”" if chinese else f"{speaker}: “{line}”"
     return slate.slate(
         size,
         shot_id=str(shot["id"]) or "—",

@@ -4,7 +4,7 @@ from functools import lru_cache
 from importlib.metadata import distribution
 from pathlib import Path
 
-from PIL import ImageFont
+from PIL import ImageFont, features
 
 
 @lru_cache
@@ -17,3 +17,8 @@ def font_path() -> Path:
 @lru_cache(maxsize=64)
 def font(size_px: int) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(str(font_path()), size_px)
+
+
+def tongue() -> str | None:
+    """Return the tongue that picks the simplified forms and marks, where the layout engine can."""
+    return "zh-Hans" if features.check("raqm") else None

@@ -70,10 +70,12 @@ HOURS = {
     ),
 }
 _WORDS = {
-    "dusk": ("黄昏", "傍晚", "夕", "日落", "dusk", "sunset", "evening"),
-    "dawn": ("清晨", "凌晨", "晨", "黎明", "早", "dawn", "sunrise", "early"),
-    "night": ("夜", "晚", "深宵", "月", "night", "midnight"),
+    "dusk": ("黄昏", "傍晚", "夕阳", "日落", "dusk", "sunset", "evening"),
+    "dawn": ("清晨", "早晨", "凌晨", "黎明", "早上", "dawn", "sunrise", "morning"),
+    "night": ("夜", "晚上", "当晚", "今晚", "深宵", "月光", "night", "midnight"),
 }
+# A whole field of one word; inside longer texts these are also parts of names.
+_SHORT = {"晚": "夜", "月": "夜", "早": "清晨", "晨": "清晨", "昏": "黄昏"}
 
 
 def hour_of(text: str) -> Hour:

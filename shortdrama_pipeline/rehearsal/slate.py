@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from PIL import Image, ImageDraw
 
-from shortdrama_pipeline.rehearsal.fonts import font
+from shortdrama_pipeline.rehearsal.fonts import font, tongue
 
 SIZES = {
     "wide": ("全景", "WIDE"),
@@ -138,7 +138,14 @@ def _chip(draw: ImageDraw.ImageDraw, text: str, place: tuple[int, int], unit: fl
     x, y = place
     wide = _length(text, pixels) + 28 * unit
     draw.rounded_rectangle((x, y + 2 * unit, x + wide, y + 46 * unit), round(10 * unit), fill=GOLD)
-    draw.text((x + 14 * unit, y + 24 * unit), text, font=font(pixels), fill=(30, 24, 16, 255), anchor="lm")
+    draw.text(
+        (x + 14 * unit, y + 24 * unit),
+        text,
+        font=font(pixels),
+        fill=(30, 24, 16, 255),
+        anchor="lm",
+        language=tongue(),
+    )
     return round(x + wide + 22 * unit)
 
 
@@ -182,9 +189,9 @@ def _write(
     fill: tuple[int, int, int, int],
 ) -> None:
     # Anchored on the ascender, so that rows of Chinese and Latin stand level.
-    draw.text(place, text, font=font(pixels), fill=fill, anchor="la")
+    draw.text(place, text, font=font(pixels), fill=fill, anchor="la", language=tongue())
 
 
 @lru_cache(maxsize=4096)
 def _length(text: str, pixels: int) -> float:
-    return font(pixels).getlength(text)
+    return font(pixels).getlength(text, language=tongue())
