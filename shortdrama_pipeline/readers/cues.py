@@ -1,6 +1,7 @@
 """Who speaks and how: `林晚（O.S.）`, `LIN WAN (CONT'D)`, `旁白`, `顾沉OS`, `林晚（内心独白，冷笑）`."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from shortdrama_pipeline.rules.script import LineKind
@@ -72,5 +73,6 @@ def _is_inner(extension: str, *, chinese: bool) -> bool:
 
 
 def name_key(name: str) -> str:
-    """Return what two spellings of one character's name have in common."""
-    return " ".join(name.split()).casefold()
+    """Return what two spellings of one character's name have in common: width, case, unseen marks."""
+    seen = "".join(each for each in unicodedata.normalize("NFKC", name) if unicodedata.category(each) != "Cf")
+    return " ".join(seen.split()).casefold()

@@ -25,9 +25,9 @@ _SIGNATURES = (
     (b"Rar!", "this is a compressed file"),
     (b"7z\xbc\xaf", "this is a compressed file"),
 )
-_LINE_END = re.compile(r"\r\n|\r|\n")
+_LINE_END = re.compile(r"\r\n|[\r\n\x0b\u2028\u2029]")  # \x0b is what Word writes for a break in a paragraph
 # Not text: control characters but tab, line ends, page break; not-a-character code points.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffe\uffff]")
 _EXPORT_HINT = "save it as .docx, .fountain, .md or .txt (UTF-8) and import that"
 _COMMON_SHARE = 2  # at least one of so many foreign characters is a common one, or it is not GB18030
 

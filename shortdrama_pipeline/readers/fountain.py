@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from shortdrama_pipeline.readers.building import ScriptBuilder
-from shortdrama_pipeline.readers.cues import Cue, manner_kind, read_cue
+from shortdrama_pipeline.readers.cues import NAME_CHARACTERS_MAX, Cue, manner_kind, read_cue
 from shortdrama_pipeline.readers.headings import Heading, read_heading
 from shortdrama_pipeline.readers.marks import (
     is_cast_heading,
@@ -281,6 +281,8 @@ def _cue(reader: _Reader, text: str) -> Cue | None:
     if not reader.after_blank or not follows or text.startswith("!"):
         return None
     cue = read_cue(without_emphasis(bare))
+    if len(cue.name) > NAME_CHARACTERS_MAX:
+        return None  # a sentence in capitals
     if is_transition(text) or text.endswith((":", "：")):
         return None
     if _in_capitals(bare):

@@ -36,7 +36,7 @@ _SHOWN |= {"闪回", "闪回结束", "黑屏", "空镜", "特写", "服装", "�
 _NOTES = {"注", "备注", "说明", "note", "notes", "todo"}
 _LIST_MARKS = "、，,；;/|"
 _BRACKETS = {"（": 1, "(": 1, "）": -1, ")": -1}
-_ENTRY = re.compile(r"^(?P<name>[^（(）)]+?)\s*(?:[（(](?P<inside>[^（）()]*)[）)])?$")
+_ENTRY = re.compile(r"^(?P<name>[^（(）)]{1,40}?)\s*(?:[（(](?P<inside>[^（）()]*)[）)])?$")
 _CAST_LINE = re.compile(
     r"^(?:[-*•·▪]\s*)?(?P<name>[^：:，,（(）)—]{1,40}?)\s*(?:[（(](?P<inside>[^（）()]{0,200})[）)])?"
     r"\s*(?:[：:—，,]+\s*(?P<rest>\S.*))?$"
@@ -139,8 +139,8 @@ def read_label(builder: ScriptBuilder, text: str, line: int) -> bool:
     if label not in LABELS:
         return False
     if label in _PRESENT:
-        for name, description in _people(rest):
-            builder.character(name, line, description=description)
+        for each in _listed(rest):
+            _read_person(builder, each, line)
         builder.present(text, line)
     elif label in _PROPS:
         builder.prop(_listed(rest), line)
@@ -170,10 +170,13 @@ def read_cast_line(builder: ScriptBuilder, text: str, line: int) -> None:
     builder.character(match["name"].strip(), line, description=description)
 
 
-def _people(rest: str) -> list[tuple[str, str]]:
-    """Return names and what stands in brackets behind them."""
-    found = (_ENTRY.match(each) for each in _listed(rest))
-    return [(match["name"].strip(), (match["inside"] or "").strip()) for match in found if match]
+def _read_person(builder: ScriptBuilder, text: str, line: int) -> None:
+    """Take a name, and what stands in brackets behind it, from a list of people."""
+    match = _ENTRY.match(text)
+    if match is None:
+        builder.remark(line, f"among the characters: {shown(text)}")
+    else:
+        builder.character(match["name"].strip(), line, description=(match["inside"] or "").strip())
 
 
 def _listed(rest: str) -> list[str]:

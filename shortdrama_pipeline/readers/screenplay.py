@@ -12,7 +12,7 @@
 import re
 
 from shortdrama_pipeline.readers.building import ScriptBuilder
-from shortdrama_pipeline.readers.cues import Cue, manner_kind, read_cue
+from shortdrama_pipeline.readers.cues import NAME_CHARACTERS_MAX, Cue, manner_kind, read_cue
 from shortdrama_pipeline.readers.headings import read_heading
 from shortdrama_pipeline.readers.marks import (
     LABELS,
@@ -79,7 +79,7 @@ def cue_of(text: str, *, known: ScriptBuilder | None = None) -> tuple[Cue, str] 
     if cue.kind is LineKind.NARRATION:
         return cue, match["said"].strip()
     name = cue.name
-    if name.casefold() in LABELS:
+    if name.casefold() in LABELS or len(name) > NAME_CHARACTERS_MAX:
         return None
     if known is not None and known.knows(name):
         return cue, match["said"].strip()

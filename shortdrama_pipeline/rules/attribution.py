@@ -46,8 +46,8 @@ _TITLE_EN = (
     r"(?:Mr|Mrs|Ms|Miss|Dr|Sir|Lady|Lord|Captain|Professor|Aunt|Uncle|Madame|Madam|Inspector|Colonel|"
     r"Father|Mother|St|Old|Young|Little)\.?"
 )
-_NAME_EN = rf"(?:{_TITLE_EN} )?[A-Z][A-Za-z'’\-]+(?: [A-Z][A-Za-z'’\-]+){{0,2}}"
-_THE_EN = r"(?:[Tt]he|[Mm]y|[Aa]n?) (?:[a-z\-]+ ){0,2}?[a-z\-]+"
+_NAME_EN = rf"(?:{_TITLE_EN} )?[A-Z][A-Za-z'’\-]{{1,12}}(?: [A-Z][A-Za-z'’\-]{{1,12}}){{0,2}}(?![A-Za-z])"
+_THE_EN = r"(?:[Tt]he|[Mm]y|[Aa]n?) (?:[a-z\-]{1,12} ){0,2}?[a-z\-]{1,12}"
 _PRONOUN_EN = r"(?:I|[Hh]e|[Ss]he|[Tt]hey|[Ww]e|[Ii]t|(?:[Hh]is|[Hh]er|[Tt]heir) [a-z\-]+(?: [a-z\-]+)?)"
 _VERB_EN = (
     r"(?:said|says|asked|asks|replied|replies|answered|cried|shouted|whispered|murmured|muttered|returned|"

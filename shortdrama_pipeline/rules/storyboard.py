@@ -29,6 +29,7 @@ ACTION_MS_PER_SPOKEN_SECOND = 400  # reading an action takes this share of the t
 REPLY_MS_MAX = 1_000  # a reply this short stays in the shot of the line before
 ACTION_ALONE_MS = 2_400  # an action that would take this long to say is worth a shot of its own
 SHOTS_MAX = 600
+QUOTED_CHARACTERS_MAX, LISTED_MAX = 40, 50  # of what a refusal repeats
 
 _MOVES = {
     "wide": ("pan_right", "push_in", "pan_left", "pull_out", "tilt_down"),
@@ -128,7 +129,6 @@ def plan_shots(script: Script, *, target_ms: int | None = None) -> tuple[Shot, .
 def _refuse_unplayable(script: Script) -> None:
     if not script.scenes:
         raise NotReady("the script has no scene", hint="import a script with at least one scene")
-    known = {each.id for each in script.characters}
     for scene in script.scenes:
         if not any(
             each.kind is not LineKind.ACTION or each.manner not in INSTRUCTIONS for each in scene.lines
@@ -136,30 +136,37 @@ def _refuse_unplayable(script: Script) -> None:
             raise NotReady(
                 f"scene {scene.id} is empty", hint="write an action or a line into it", scene_id=scene.id
             )
-        for line in scene.lines:
-            if line.kind is not LineKind.ACTION:
-                _refuse_unspeakable(scene, line, known)
+    lines = [line for scene in script.scenes for line in scene.lines if line.kind is not LineKind.ACTION]
+    known = {each.id for each in script.characters}
+    _refuse_lines(
+        [each for each in lines if not can_be_spoken(each.text)],
+        "cannot be spoken",
+        hint="give it words, or make it an action",
+    )
+    owned = [each for each in lines if each.kind is not LineKind.NARRATION]
+    _refuse_lines(
+        [each for each in owned if not each.speaker],
+        "has no speaker",
+        hint="name the speaker in the script and import it again",
+    )
+    _refuse_lines(
+        [each for each in owned if each.speaker not in known],
+        "is spoken by nobody of the script",
+        hint="use a character of the script",
+    )
 
 
-def _refuse_unspeakable(scene: Scene, line: Line, known: set[str]) -> None:
-    if not can_be_spoken(line.text):
-        reason, hint = "cannot be spoken", "give it words, or make it an action"
-    elif line.kind is LineKind.NARRATION:
+def _refuse_lines(lines: list[Line], reason: str, *, hint: str) -> None:
+    """Refuse all lines of one fault together, so that one look at the script mends them."""
+    if not lines:
         return
-    elif not line.speaker:
-        reason, hint = "has no speaker", "name the speaker in the script and import it again"
-    elif line.speaker not in known:
-        reason, hint = (
-            f"is spoken by {line.speaker}, who is not in the script",
-            "use a character of the script",
-        )
-    else:
-        return
+    first = lines[0]
+    others = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
     raise NotReady(
-        f"line {line.source_line} {reason}: {line.text[:40]!r}",
+        f"line {first.source_line} {reason}: {first.text[:QUOTED_CHARACTERS_MAX]!r}{others}",
         hint=hint,
-        scene_id=scene.id,
-        source_line=line.source_line,
+        lines=len(lines),
+        source_lines=[each.source_line for each in lines[:LISTED_MAX]],
     )
 
 

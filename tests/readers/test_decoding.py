@@ -18,7 +18,7 @@ def test_every_usual_encoding_of_chinese_is_read(encoding: str) -> None:
     assert shape(read_raw(TEXT.encode(encoding), ending=".txt").script) == HEARD
 
 
-@pytest.mark.parametrize("mark", ["\r\n", "\r", "\n"])
+@pytest.mark.parametrize("mark", ["\r\n", "\r", "\n", "\x0b", "\u2028"])
 def test_every_line_end_is_one(mark: str) -> None:
     assert shape(read(TEXT.replace("\n", mark), ".txt").script) == HEARD
 

@@ -7,12 +7,15 @@ from tests.readers.shape import read, remarks, shape
 
 HOUSE = "INT. HOUSE - DAY\n\n"
 
+SHOUT = "THE DOG BARKS AT THE MOON AND THE TRAIN PASSES"
+
 ELEMENTS = [
     ("an action", "She waits.", ["She waits."]),
     ("a wrapped action is one", "She waits\nin the dark.", ["She waits in the dark."]),
     ("a wrapped Chinese action has no space", "她在黑暗里\n等着。", ["她在黑暗里等着。"]),
     ("a cue in capitals", "BOB\nHi.", ["BOB: Hi."]),
     ("a cue with digits", "R2D2\nBeep.", ["R2D2: Beep."]),
+    ("a long sentence in capitals", f"{SHOUT}\nand stops.", [f"{SHOUT} and stops."]),
     ("a cue without a letter is an action", "23\nskidoo", ["23 skidoo"]),
     ("capitals above a blank line are an action", "BOB\n\nHi.", ["BOB", "Hi."]),
     ("a forced cue", "@McAvoy\nYes.", ["McAvoy: Yes."]),
@@ -169,7 +172,8 @@ def test_the_first_synopsis_is_the_logline() -> None:
     "cues",
     [
         ("@林晚", "@林晚（O.S.）", "@林晚 (V.O.)", "林晚（续）", "@林晚（冷笑）"),
-        ("LIN WAN", "LIN WAN (CONT'D)", "LIN  WAN (V.O.)", "@Lin Wan", "LIN WAN ^"),
+        ("林晚", "@林晚\u200b", "@ 林晚（O.S.）", "@林晚 (V.O.)", "林晚"),
+        ("LIN WAN", "ＬＩＮ ＷＡＮ", "LIN WAN (CONT'D)", "LIN  WAN (V.O.)", "@Lin Wan", "LIN WAN ^"),
     ],
 )
 def test_one_name_with_extensions_is_one_character(cues: tuple[str, ...]) -> None:

@@ -254,7 +254,7 @@ def test_an_endless_line_is_cut_without_losing_a_character(speech: str) -> None:
             script(scene(done("切至：", manner=TRANSITION), done("人物：林晚", manner=PRESENT))),
             "scene s1 is empty",
         ),
-        (script(scene(said("你好。", by="c9"))), "c9, who is not in the script"),
+        (script(scene(said("你好。", by="c9"))), "spoken by nobody"),
         (script(scene(said("你好。", by=""))), "no speaker"),
         (script(scene(said("……！"))), "cannot be spoken"),
         (script(scene(said("——", kind=LineKind.NARRATION))), "cannot be spoken"),
@@ -264,6 +264,13 @@ def test_what_cannot_be_shot_is_refused(broken: Script, words_: str) -> None:
     with pytest.raises(NotReady, match=words_) as refused:
         plan_shots(broken)
     assert refused.value.hint
+
+
+def test_all_lines_of_one_fault_are_named_together() -> None:
+    nameless = [replace(said("你好。", by=""), source_line=number) for number in (3, 5, 8)]
+    with pytest.raises(NotReady, match="and 2 more") as refused:
+        plan_shots(script(scene(*nameless)))
+    assert refused.value.facts == {"lines": 3, "source_lines": [3, 5, 8]}
 
 
 def test_a_script_of_too_many_shots_is_refused() -> None:
