@@ -176,7 +176,7 @@ def _limits(request: ItemRequest, channel: Channel) -> list[Reason]:
         length = duration_ms(request.params)
         if channel.duration_ms_max is not None and length > channel.duration_ms_max:
             found.append(_limit(request, channel, f"{length} ms is longer than {channel.duration_ms_max} ms"))
-        if channel.duration_ms_min is not None and length < channel.duration_ms_min:
+        if channel.duration_ms_min is not None and 0 < length < channel.duration_ms_min:
             found.append(
                 _limit(request, channel, f"{length} ms is shorter than {channel.duration_ms_min} ms")
             )
