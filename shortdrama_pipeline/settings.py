@@ -24,7 +24,6 @@ from shortdrama_pipeline.rules.states import MediaKind
 
 FILE_NAME = "shortdrama.toml"
 ENVIRONMENT = "SHORTDRAMA_"
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _ID = pattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _LANGUAGE = pattern(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _CREDENTIAL = pattern(r"env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*")

@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import socket
+import stat
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -93,9 +94,12 @@ def start(home: Path, *, settings: Mapping[str, str] | None = None) -> Server:
     """
     keys = home / "postgres"
     try:
+        ready = (keys / "READY").exists()
         server = find(home)
-        if server and server.answers() and (keys / "READY").exists():
+        if server and ready and server.answers():
             return server
+        if server is None and ready:
+            raise _files_gone(keys)
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         keys.mkdir(mode=0o700, exist_ok=True)
         with _lock(keys):
@@ -129,7 +133,7 @@ def find(home: Path) -> Server | None:
 def stop(home: Path) -> bool:
     """Stop the server after its running transactions are rolled back. False when none was running."""
     server = find(home)
-    if server is None or not server.answers():
+    if server is None or not (server.data / "postmaster.pid").exists():
         return False
     with _lock(server.keys):
         ended = programs.run("pg_ctl", "stop", *_PG_CTL, "-D", str(server.data), "-m", "fast", uid=server.uid)
@@ -139,7 +143,7 @@ def stop(home: Path) -> bool:
             hint=f"Read {server.log}",
             log=str(server.log),
         )
-    return True
+    return ended.code == 0
 
 
 @contextmanager
@@ -168,13 +172,34 @@ def _make_place(keys: Path) -> Server:
         server = Server(keys, place, _sockets(keys, place), uid)
         _initialise(server)
     sockets = server.sockets
-    if len(os.fsencode(sockets / ".s.PGSQL.5432")) > SOCKET_PATH_BYTES_MAX or not sockets.parent.exists():
+    if not _can_hold_sockets(sockets, server.uid):
         sockets = Path(tempfile.mkdtemp(prefix="shortdrama-"))
         _write(keys / "SOCKETS", str(sockets))
     sockets.mkdir(mode=0o700, exist_ok=True)
     if server.uid is not None:
         os.chown(sockets, server.uid, server.uid)
     return Server(keys, server.place, sockets, server.uid)
+
+
+def _can_hold_sockets(folder: Path, uid: int | None) -> bool:
+    """Is it short and plain enough for a socket's address, and ours (a cleaned /tmp may hold another's)?"""
+    if len(os.fsencode(folder / ".s.PGSQL.5432")) > SOCKET_PATH_BYTES_MAX or set(str(folder)) & set(',:"'):
+        return False
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return folder.parent.exists() and folder.parent != Path(tempfile.gettempdir())
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == (os.geteuid() if uid is None else uid)
+
+
+def _files_gone(keys: Path) -> Outside:
+    location = keys / "LOCATION"
+    place = location.read_text().strip() if location.exists() else str(keys)
+    return Outside(
+        f"The database's files in {place} are gone",
+        hint=f"Bring them back, or remove {keys} and restore a backup (`shortdrama db restore`)",
+        place=place,
+    )
 
 
 def _initialise(server: Server) -> None:

@@ -182,6 +182,44 @@ def test_a_home_with_a_long_and_odd_name_works(tmp_path: Path) -> None:
         remove(home)
 
 
+def test_lost_files_are_never_replaced_by_an_empty_database(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    lost = server.start(home, settings=QUICK)
+    server.stop(home)
+    moved = lost.data.rename(lost.place / "moved")
+    try:
+        with pytest.raises(Outside, match="are gone") as caught:
+            server.start(home, settings=QUICK)
+        assert str(lost.place) in caught.value.message
+        moved.rename(lost.data)
+        assert server.start(home, settings=QUICK).started
+    finally:
+        remove(home)
+
+
+def test_a_server_whose_socket_was_swept_away_can_be_stopped_and_started(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    swept = server.start(home, settings=QUICK)
+    try:
+        shutil.rmtree(swept.sockets)
+        assert not swept.answers()
+        assert server.stop(home)
+        assert ask(server.start(home, settings=QUICK).url()) == 1
+    finally:
+        remove(home)
+
+
+def test_a_folder_of_somebody_else_never_holds_the_socket(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (tmp_path / "link").symlink_to(mine)
+    assert server._can_hold_sockets(mine, None)
+    assert not server._can_hold_sockets(mine, os.geteuid() + 1)
+    assert not server._can_hold_sockets(tmp_path / "link", None)
+    assert not server._can_hold_sockets(tmp_path / "a,b", None)
+    assert not server._can_hold_sockets(tmp_path / ("long" * 30), None)
+
+
 def test_the_product_keeps_its_word_to_the_disk() -> None:
     assert "fsync" not in server._SETTINGS
     assert "synchronous_commit" not in server._SETTINGS
