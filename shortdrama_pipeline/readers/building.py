@@ -27,14 +27,18 @@ from shortdrama_pipeline.rules.script import (
 
 @dataclass(slots=True)
 class _OpenScene:
+    """`labels` are the lines (地点：家) that opened it, if no heading did."""
+
     heading: Heading
     line: int
+    labels: list[Remark] = field(default_factory=list)
     props: dict[str, None] = field(default_factory=dict)
     lines: list[Line] = field(default_factory=list)
+    has_content: bool = False
 
-    @property
-    def has_content(self) -> bool:
-        return any(each.kind is not LineKind.ACTION or each.manner not in INSTRUCTIONS for each in self.lines)
+    def add(self, line: Line) -> None:
+        self.lines.append(line)
+        self.has_content |= line.kind is not LineKind.ACTION or line.manner not in INSTRUCTIONS
 
 
 @dataclass(slots=True)
@@ -53,13 +57,24 @@ class ScriptBuilder:
         self.remarks.append(Remark(line, what))
 
     def open_scene(self, heading: Heading, line: int) -> None:
+        before = self._take_label_scene()
         self._close_scene()
         if len(self.scenes) == SCENES_MAX:
             raise unreadable(line, f"more than {SCENES_MAX} scenes", hint="split the script into episodes")
         self.scenes.append(_OpenScene(heading, line))
-        if self.early:
-            self.scenes[-1].lines.extend(self.early)
-            self.early = []
+        if before is not None:
+            self.scenes[-1].props.update(before.props)
+            self.early = [*before.lines, *self.early]
+        for each in self.early:
+            self.scenes[-1].add(each)
+        self.early = []
+
+    def _take_label_scene(self) -> _OpenScene | None:
+        """Take away a scene that only labels opened: 时间：现代 above the first heading."""
+        if not self.scenes or self.scenes[-1].has_content or not self.scenes[-1].labels:
+            return None
+        self.remarks.extend(self.scenes[-1].labels)
+        return self.scenes.pop()
 
     def character(self, name: str, line: int, *, description: str = "") -> Character:
         """Return the character of this name, new if nobody was called so before."""
@@ -82,32 +97,45 @@ class ScriptBuilder:
         speaker: str | None = None
         if kind is not LineKind.NARRATION:
             speaker = self.character(name, line).id if name else ""
-        self._scene(line).lines.append(Line(kind, text, speaker, manner, line))
+        self._scene(line).add(Line(kind, text, speaker, manner, line))
 
     def act(self, text: str, line: int, *, manner: str = "") -> None:
-        self._scene(line).lines.append(Line(LineKind.ACTION, text, None, manner, line))
+        self._scene(line).add(Line(LineKind.ACTION, text, None, manner, line))
 
     def transit(self, text: str, line: int) -> None:
         """Keep a transition where it stands; one before the first scene belongs to that scene."""
         said = Line(LineKind.ACTION, text, None, TRANSITION, line)
-        (self.scenes[-1].lines if self.scenes else self.early).append(said)
+        if self.scenes:
+            self.scenes[-1].add(said)
+        else:
+            self.early.append(said)
 
     def present(self, text: str, line: int) -> None:
         """Note who a scene lists as present; the words stay in the script."""
         if self.scenes:
-            self.scenes[-1].lines.append(Line(LineKind.ACTION, text, None, PRESENT, line))
+            self.scenes[-1].add(Line(LineKind.ACTION, text, None, PRESENT, line))
 
-    def prop(self, names: list[str], line: int) -> None:
-        self._scene(line).props.update(dict.fromkeys(names))
+    def prop(self, text: str, names: list[str], line: int) -> None:
+        """Take the things a scene lists; a list above the first scene belongs to that scene."""
+        if not self.scenes:
+            self.open_scene(Heading("", "", ""), line)
+            self.scenes[-1].labels.append(Remark(line, f"above the first scene: {shown(text)}"))
+        self.scenes[-1].props.update(dict.fromkeys(names))
 
     def at(self, text: str, line: int, *, place: str = "", time_of_day: str = "") -> None:
         """Take a labelled place or time: it fills in the running scene, or opens the next one."""
-        if not self.scenes or self.scenes[-1].has_content:
+        running = self.scenes[-1] if self.scenes else None
+        again = running is not None and bool(running.labels and place and running.heading.place)
+        if running is None or running.has_content or again:
             self.open_scene(Heading(text, place, time_of_day), line)
+            self.scenes[-1].labels.append(Remark(line, f"above the scene: {shown(text)}"))
             return
-        scene = self.scenes[-1]
-        heading = scene.heading
-        scene.heading = Heading(heading.text, place or heading.place, time_of_day or heading.time_of_day)
+        if running.labels:
+            running.labels.append(Remark(line, f"above the scene: {shown(text)}"))
+        heading = running.heading
+        running.heading = Heading(
+            heading.text or text, place or heading.place, time_of_day or heading.time_of_day
+        )
 
     def finish(self, *, language: str | None) -> ReadScript:
         """Return the script, or refuse one that has nothing to show."""

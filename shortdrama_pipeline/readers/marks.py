@@ -143,7 +143,7 @@ def read_label(builder: ScriptBuilder, text: str, line: int) -> bool:
             _read_person(builder, each, line)
         builder.present(text, line)
     elif label in _PROPS:
-        builder.prop(_listed(rest), line)
+        builder.prop(text, _listed(rest), line)
     elif label in _PLACE:
         builder.at(text, line, place=rest)
     elif label in _TIME:

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortdrama_pipeline.errors import UnreadableScript
+from shortdrama_pipeline.readers.decoding import lines_of
 from shortdrama_pipeline.readers.outcome import ReadScript
+from shortdrama_pipeline.readers.prose import read_prose
 from shortdrama_pipeline.readers.reading import read_raw
 from shortdrama_pipeline.rules.prose import split_prose
 from shortdrama_pipeline.rules.quotations import quotations_of
@@ -116,7 +118,7 @@ def test_prose_loses_nothing_but_the_marks_around_speech(paragraphs: list[str]) 
 def test_a_prose_file_loses_no_letter(paragraphs: list[str]) -> None:
     text = "\n\n".join(paragraphs)
     with suppress(UnreadableScript):  # nothing in it
-        found = read(text, ".txt", language="zh")
+        found = read_prose(lines_of(text), language="zh")
         out = found.script.title
         for scene in found.script.scenes:
             out += scene.heading + "".join(line.text for line in scene.lines)

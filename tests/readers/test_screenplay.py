@@ -103,6 +103,15 @@ def test_a_labelled_place_opens_a_scene_once_the_one_before_is_full() -> None:
     assert [(each.place, each.time_of_day) for each in scenes] == [("客厅", "夜"), ("天台", "日")]
 
 
+def test_labels_above_the_first_heading_open_no_scene() -> None:
+    text = "时间：现代\n地点：上海\n道具：戒指\n\n1-1 日 内 家\n林晚：你好。\n"
+    found = read(text, ".txt")
+    assert [(each.heading, each.place, each.props) for each in found.script.scenes] == [
+        ("1-1 日 内 家", "家", ("戒指",))
+    ]
+    assert remarks(found) == [(1, "above the scene: 时间：现代"), (2, "above the scene: 地点：上海")]
+
+
 def test_a_second_episode_in_the_file_is_pointed_out() -> None:
     found = read("第1集\n\n1-1 日 内 家\n林晚：你好。\n第2集 再见\n2-1 夜 内 家\n林晚：走吧。\n", ".txt")
     assert len(found.script.scenes) == 2
