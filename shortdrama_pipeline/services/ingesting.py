@@ -26,7 +26,7 @@ from shortdrama_pipeline.services.batching import Lane
 from shortdrama_pipeline.services.recording import Change, Reason, Recorded, Stale, attempt_move, task_move
 from shortdrama_pipeline.services.shifts import Shift
 from shortdrama_pipeline.services.work import Work, resolve_channel
-from shortdrama_pipeline.stages.registering import StoredOutput, register_result
+from shortdrama_pipeline.stages.registering import Delivered, StoredOutput, register_results
 from shortdrama_pipeline.store import jobs, media, reservations, tasks
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.jobs import JobNote
@@ -198,7 +198,7 @@ def apply_registrations(tx: sa.Connection, deliveries: Sequence[Delivery]) -> li
             raise MediaInvalid(
                 "The same bytes were found broken before", hint="Transfer again: shortdrama task transfer"
             )
-        register_result(tx, each.work.task, each.work.attempt_id, each.outputs)
+    register_results(tx, [Delivered(each.work.task, each.work.attempt_id, each.outputs) for each in valid])
     tasks.record_moves(tx, [task_move(each.work.held, Registered(), after_ms=None) for each in valid])
     jobs.record_notes(tx, [JobNote(each.work.attempt_id, registered=True) for each in valid])
     reservations.request_settlement_many(tx, [each.work.task_id for each in valid])

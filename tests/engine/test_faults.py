@@ -428,7 +428,8 @@ def test_p5_1_the_fence_is_committed_before_the_request_arrives(shop: Shop) -> N
 
     def look(request: Seen) -> None:
         (row,) = shop.rows(
-            "select a.state, a.request_digest, t.state as task from provider_attempts a join tasks t using (task_id)"
+            "select a.state, a.request_digest, t.state as task from provider_attempts a"
+            " join tasks t using (task_id)"
             " where attempt_id = :id",
             id=request.body["client_id"],
         )
