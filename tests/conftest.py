@@ -21,6 +21,7 @@ from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.settings import Settings
 from shortdrama_pipeline.store import guards, server
 from shortdrama_pipeline.store.database import Database
+from shortdrama_pipeline.store.migrations import HEAD
 from shortdrama_pipeline.store.tables import metadata
 
 HOMES = Path(tempfile.gettempdir()) / f"shortdrama-tests-{os.getuid()}"
@@ -71,6 +72,8 @@ def template_db(pg_server: server.Server) -> str:
     with engine.begin() as connection:  # what a test of the migrations holds equal to them
         metadata.create_all(connection)
         guards.install(connection)
+        connection.execute(sa.text("create table alembic_version (version_num varchar(32) primary key)"))
+        connection.execute(sa.text(f"insert into alembic_version values ('{HEAD}')"))
     return "migrated"
 
 
