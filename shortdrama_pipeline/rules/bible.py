@@ -3,13 +3,34 @@
 Subjects are named here and nowhere else: `character:c1`, `place:p1`, `prop:o1`, `shot:s1-03`, `line:s1-l2`.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shortdrama_pipeline.errors import NotReady
-from shortdrama_pipeline.rules.script import Line, LineKind, Script
+from shortdrama_pipeline.rules.script import Character, Line, LineKind, Script
 
 NARRATOR = "narrator"
+
+# Kinds of voices by what tells them, the most special first: (kind, Chinese signs, English words).
+_HINTS: tuple[tuple[str, tuple[str, ...], frozenset[str]], ...] = (
+    ("old-woman", ("奶奶", "婆婆", "外婆", "老太", "老妇", "姥姥"), frozenset({"grandmother", "grandma"})),
+    ("old-man", ("爷爷", "外公", "老头", "老汉", "老人", "姥爷"), frozenset({"grandfather", "grandpa"})),
+    ("girl", ("女孩", "小女", "女童"), frozenset({"girl"})),
+    ("boy", ("男孩", "男童", "小子"), frozenset({"boy"})),
+    (
+        "female",
+        ("女", "妈", "母", "姐", "妹", "姨", "姑", "嫂", "妻", "太太", "夫人", "她", "娘"),
+        frozenset(
+            {"woman", "female", "mother", "she", "her", "wife", "mrs", "ms", "miss", "sister", "queen"}
+        ),
+    ),
+    (
+        "male",
+        ("男", "爸", "父", "哥", "弟", "叔", "伯", "舅", "丈夫", "先生", "他"),
+        frozenset({"man", "male", "father", "he", "his", "husband", "mr", "brother", "king"}),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +80,44 @@ def speakers(script: Script) -> tuple[str, ...]:
     return tuple(dict.fromkeys(heard))
 
 
-def assign_voices(script: Script, registry: Sequence[str]) -> dict[str, str]:
+def assign_voices(
+    script: Script, registry: Sequence[str], *, kept: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Give everyone heard a voice of the binding's registry, the same on every run.
 
-    The narrator takes the registry's last voice where there are enough, so that people keep their
-    voices when narration is added. More speakers than voices share them in turn.
+    `kept` are voices given before: they stay while the registry has them. A new speaker gets an unused
+    voice of the kind their name and description hint at, if the registry's names tell kinds apart
+    (female-1, old-man-2); else the next unused one. More speakers than voices share them in turn.
     """
-    if not registry:
-        return {}
     heard = [each for each in speakers(script) if each]
-    people = [each.id for each in script.characters if each.id in heard]
-    spare = len(registry) > len(people)
-    pool = list(registry[:-1]) if spare and NARRATOR in heard and len(registry) > 1 else list(registry)
-    voices = {person: pool[n % len(pool)] for n, person in enumerate(people)}
-    if NARRATOR in heard:
-        voices[NARRATOR] = registry[-1]
+    voices = {who: voice for who, voice in (kept or {}).items() if who in heard and voice in registry}
+    if NARRATOR in heard and registry:
+        voices.setdefault(NARRATOR, NARRATOR if NARRATOR in registry else registry[-1])
+    # The narrator's voice is spared as long as there are others, so that adding one changes nobody.
+    spared = voices.get(NARRATOR, NARRATOR if NARRATOR in registry else registry[-1] if registry else "")
+    pool = [voice for voice in registry if voice != spared] or list(registry)
+    for n, person in enumerate(each for each in script.characters if each.id in heard):
+        if person.id not in voices and pool:
+            unused = [voice for voice in pool if voice not in voices.values()]
+            alike = [voice for voice in unused if _kind_of_voice(voice) == _hint(person)]
+            voices[person.id] = [*alike, *unused, pool[n % len(pool)]][0]
     return voices
+
+
+def _kind_of_voice(voice: str) -> str:
+    return voice.rpartition("-")[0]
+
+
+def _hint(person: Character) -> str:
+    """Guess the kind of voice from words in the name and description; "" where nothing tells."""
+    text = f"{person.name} {person.description}"
+    folded = set(re.findall(r"[a-z]+", text.lower()))
+    if re.match(r"老[\u4e00-\u9fff]$", person.name):
+        return "old-man"
+    for kind, signs, words in _HINTS:
+        if any(sign in text for sign in signs) or folded & words:
+            return kind
+    return ""
 
 
 def merge_characters(script: Script, keep: str, *, drop: str) -> Script:

@@ -63,19 +63,13 @@ def _requests(view: View) -> list[ItemRequest]:
 
 
 def voices_of(view: View) -> dict[str, str]:
-    """Return the voice of everyone heard; what a person chose stays, the rest is assigned by rule."""
+    """Return the voice of everyone heard; who has one of the channel's voices keeps it."""
     channel = view.channel(MediaKind.SPEECH)
     if view.script is None or channel is None:
         return {}
-    assigned = bible.assign_voices(view.script, channel.voices)
-    return {who: _chosen_voice(view, who) or voice for who, voice in assigned.items()}
-
-
-def _chosen_voice(view: View, who: str) -> str | None:
-    version = view.version(f"character:{who}", "voice")
-    if version is None or version.provenance.get("source") != "edit":
-        return None
-    return str(version.content["voice"])
+    given = {who: view.version(f"character:{who}", "voice") for who in bible.speakers(view.script)}
+    kept = {who: str(version.content["voice"]) for who, version in given.items() if version is not None}
+    return bible.assign_voices(view.script, channel.voices, kept=kept)
 
 
 def _setting(view: View, entry: Entry, origin: list[tuple[str, str]]) -> Draft:

@@ -5,6 +5,7 @@ import pytest
 from shortdrama_pipeline.errors import NotReady
 from shortdrama_pipeline.rules import bible
 from shortdrama_pipeline.rules.bible import NARRATOR
+from shortdrama_pipeline.rules.script import Character
 from tests.stages_.flow import said, scene, small_script, told
 
 VOICES = ("female-1", "male-1", "narrator")
@@ -48,6 +49,24 @@ def test_people_keep_their_voices_when_a_narrator_is_added() -> None:
 def test_more_people_than_voices_share_them_in_turn() -> None:
     assert bible.assign_voices(small_script(), ("only",)) == {"c1": "only", "c2": "only", NARRATOR: "only"}
     assert bible.assign_voices(small_script(), ()) == {}
+
+
+def test_a_voice_fits_what_is_said_of_its_speaker_and_stays_with_them() -> None:
+    registry = ("female-1", "male-1", "female-2", "male-2", "old-man-1", "narrator")
+    people = (
+        Character("c1", "顾沉", "黑衣男子"),
+        Character("c2", "老秦", "店主"),
+        Character("c3", "Mei", "a young woman"),
+        Character("c4", "阿宁", ""),
+    )
+    lines = [said(each.id, "一") for each in people]
+    script = small_script(characters=people, scenes=(scene(1, *lines),))
+    voices = bible.assign_voices(script, registry)
+    assert voices == {"c1": "male-1", "c2": "old-man-1", "c3": "female-1", "c4": "female-2"}
+    fewer = small_script(characters=people[1:], scenes=(scene(1, *lines[1:]),))
+    kept = bible.assign_voices(fewer, registry, kept=voices)
+    assert kept == {who: voice for who, voice in voices.items() if who != "c1"}
+    assert bible.assign_voices(fewer, ("other-1",), kept=voices) == dict.fromkeys(kept, "other-1")
 
 
 def test_merging_leaves_one_character_with_every_line() -> None:
