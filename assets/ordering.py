@@ -26,7 +26,7 @@ GROUPS = {
     Stage.TIMELINE: "edit",
     Stage.EXPORT: "edit",
 }
-HAND_OVER_SECONDS_MAX = 60
+HAND_OVER_SECONDS_MAX = 2  # what is left goes out with the next turn at the engine
 
 
 def ordered_asset(stage: Stage) -> dg.AssetsDefinition:
@@ -47,7 +47,7 @@ def ordered_asset(stage: Stage) -> dg.AssetsDefinition:
         with refusals():
             opened = studio.open()
             report = stage_runs.order_stage(opened, context.partition_key, stage, actor=ACTOR)
-            draining.drain(opened, worker=context.run_id, until_idle=False, seconds_max=HAND_OVER_SECONDS_MAX)
+            draining.drain(opened, worker=context.run.run_id, seconds_max=HAND_OVER_SECONDS_MAX)
             return ordered(report)
 
     return ordered_stage

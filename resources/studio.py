@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from os import environ  # noqa: TID251 - Dagster's processes have no other door
 from pathlib import Path
+from threading import Lock
 
 import dagster as dg
 
@@ -16,6 +17,9 @@ from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.opening import open_studio
 from shortdrama_pipeline.settings import Settings, load
 from shortdrama_pipeline.store.database import Database
+
+_opened: dict[tuple[str, str], Studio] = {}
+_opening = Lock()
 
 
 class _Of(dg.ConfigurableResource[None]):
@@ -90,7 +94,15 @@ def read_settings(home: str = "", config: str = "") -> Settings:
     )
 
 
-@cache
+def close_opened() -> None:
+    """Give back the connections of every studio this process opened."""
+    while _opened:
+        _opened.popitem()[1].db.close()
+
+
 def _open_once(home: str, config: str) -> Studio:
     """Open a studio once per process: a code server looks into it every few seconds."""
-    return open_studio(read_settings(home, config))
+    with _opening:
+        if (home, config) not in _opened:
+            _opened[home, config] = open_studio(read_settings(home, config))
+        return _opened[home, config]

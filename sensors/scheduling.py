@@ -10,6 +10,7 @@ from resources.studio import StudioResource
 from sensors.jobs import NO_RETRY, plan
 from shortdrama_pipeline.rules.states import Stage
 from shortdrama_pipeline.services import scheduling, watching
+from shortdrama_pipeline.services.allocating import Allocated
 from shortdrama_pipeline.settings import ScheduleSettings, Settings
 
 
@@ -37,7 +38,7 @@ def schedule_of(
     def allocate_and_plan(context: dg.ScheduleEvaluationContext, studio: StudioResource) -> dg.RunRequest:
         run = scheduling.allocate_scheduled(studio.open(), spec, context.scheduled_execution_time)
         context.instance.add_dynamic_partitions(str(EPISODES.name), [run.episode_id])
-        return plan_request(run.episode_id, Stage.OUTLINE, key=run.allocation_key, schedule_id=spec.id)
+        return first_plan(run)
 
     return allocate_and_plan
 
@@ -62,18 +63,16 @@ def reconcile_of(settings: Settings) -> dg.SensorDefinition:
         missing = [each for each in scheduling.episode_ids(opened) if each not in known]
         return dg.SensorResult(
             dynamic_partitions_requests=[EPISODES.build_add_request(missing)] if missing else [],
-            run_requests=[
-                plan_request(
-                    each.episode_id,
-                    Stage.OUTLINE,
-                    key=each.allocation_key,
-                    schedule_id=spec_id(each.allocation_key),
-                )
-                for each in filled
-            ],
+            run_requests=[first_plan(each) for each in filled],
         )
 
     return reconcile
+
+
+def first_plan(run: Allocated) -> dg.RunRequest:
+    """Ask for the free plan a scheduled run begins with; the key is the run's, however it came about."""
+    schedule_id = run.allocation_key.split(":")[1]
+    return plan_request(run.episode_id, Stage.OUTLINE, key=run.allocation_key, schedule_id=schedule_id)
 
 
 def plan_request(episode_id: str, stage: Stage, *, key: str, schedule_id: str = "") -> dg.RunRequest:
@@ -100,8 +99,3 @@ def running(
 def dagster_name(spec: ScheduleSettings) -> str:
     """Return the schedule's name as Dagster allows it."""
     return spec.id.replace("-", "_")
-
-
-def spec_id(allocation_key: str) -> str:
-    """Return which schedule an allocation key belongs to."""
-    return allocation_key.split(":")[1]

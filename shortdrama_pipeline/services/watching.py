@@ -57,6 +57,17 @@ def gates_since(studio: Studio, since: datetime | None) -> list[PassedGateRow]:
         return watching.find_gates_since(tx, since, most=ROWS_MAX)
 
 
+def gates_of_episode(studio: Studio, episode_id: str) -> list[PassedGateRow]:
+    """Return the gates of one episode that stand passed now, in the order of the stages."""
+    with studio.db.read() as tx:
+        states = gates_of(tx, load_view(tx, episode_id, channels=channels_of(studio)))
+    passed = [state.passed for state in states.values() if state.passed is not None]
+    return [
+        PassedGateRow(gate.gate_id, episode_id, gate.stage, gate.digest, gate.actor, gate.created_at)
+        for gate in passed
+    ]
+
+
 def alerts_since(studio: Studio, since: datetime | None) -> list[AlertRow]:
     with studio.db.read() as tx:
         return watching.find_alerts_since(tx, since, most=ROWS_MAX)
