@@ -7,11 +7,11 @@ Clicks that arrive while a transaction runs share the next one.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import NoReturn, TypeAlias
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import rfc8785
 import sqlalchemy as sa
@@ -109,14 +109,30 @@ def confirm_quote(
             hint=f"Give --idempotency-key with 1 to {KEY_CHARACTERS_MAX} characters; it is kept for ever",
         )
     asked = (studio, Confirmation(quote_id, idempotency_key, actor, grant_id))
-    answer = _combiners.setdefault(studio.db, Combiner(_confirm_together)).ask(asked)
+    answer = _combiner(studio.db).ask(asked)
     if isinstance(answer, _Outdated):
         _refuse_with_new_quote(studio, answer, actor, stage_requests)
     if isinstance(answer, ShortdramaError):
         raise answer
-    if answer.created:
-        wake(studio.db)
     return answer
+
+
+def _combiner(db: Database) -> Combiner[_Asked, _Answer]:
+    found = _combiners.get(db)
+    if found is None:
+        found = _combiners.setdefault(db, Combiner(_confirm_together, _wake_if_created(ref(db))))
+    return found
+
+
+def _wake_if_created(db: ref[Database]) -> Callable[[Sequence[_Answer]], None]:
+    """One wake-up per transaction, by whoever led it. The weak reference lets a closed studio go."""
+
+    def after(answers: Sequence[_Answer]) -> None:
+        alive = db()
+        if alive is not None and any(isinstance(each, Confirmed) and each.created for each in answers):
+            wake(alive)
+
+    return after
 
 
 def _confirm_together(asked: Sequence[_Asked]) -> list[_Answer]:
