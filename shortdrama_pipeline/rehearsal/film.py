@@ -58,7 +58,7 @@ def film(params: Json, inputs: Path, target: Path) -> int:
     frames = int(str(params["duration_frames"]))
     nearness = NEARNESS.get(str(shot["size"]), NEARNESS["medium"])
     shooting = Shooting(size, frames, (int(rate[0]), int(rate[1])), str(shot["move"]), nearness)
-    parts = _layers(params, inputs, size)
+    parts = layers_of(params, inputs, size)
     _encode(shooting, pictures(shooting, parts), target, outdoors=parts.rain)
     _check(shooting, target)
     return round(shooting.seconds(frames) * 1000)
@@ -256,7 +256,7 @@ def _progress(picture: Planes, slate_size: Size, top: int, share: float) -> None
 # --- files ----------------------------------------------------------------------------------------
 
 
-def _layers(params: Json, inputs: Path, size: Size) -> Layers:
+def layers_of(params: Json, inputs: Path, size: Size) -> Layers:
     """Take our own frame apart; show a foreign one whole; without any, draw one from the shot."""
     frame = params["frame"]
     if isinstance(frame, dict):
@@ -266,7 +266,7 @@ def _layers(params: Json, inputs: Path, size: Size) -> Layers:
             return draw.layers(size, spec)
         if path.exists():
             return _foreign(path, params, size)
-    spec = draw.frame_spec({"title": "", "caption": "", **params}, inputs)
+    spec = draw.frame_spec({"title": "", "caption": "", "prompt": "", **params}, inputs)
     return draw.layers(size, spec)
 
 

@@ -80,7 +80,7 @@ _SHORT = {"晚": "夜", "月": "夜", "早": "清晨", "晨": "清晨", "昏": "
 
 def hour_of(text: str) -> Hour:
     """Return the hour a free text names; noon when it names none."""
-    lower = text.lower()
+    lower = _SHORT.get(text.strip(), text).lower()
     return HOURS[
         next((name for name, words in _WORDS.items() if any(each in lower for each in words)), "day")
     ]
