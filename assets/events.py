@@ -19,6 +19,6 @@ def confirmed_event(row: PassedGateRow) -> dg.AssetMaterialization:
 
 def shows(instance: dg.DagsterInstance, asset: str, episode_id: str, digest: str) -> bool:
     """Does the newest materialisation of this asset and episode carry this digest?"""
-    record = instance.get_latest_data_version_record(dg.AssetKey(asset), partition_key=episode_id)
+    record = instance.get_latest_data_version_record(dg.AssetKey(str(asset)), partition_key=episode_id)
     newest = record.asset_materialization if record else None
     return bool(newest and newest.tags and newest.tags.get(DATA_VERSION) == digest)

@@ -1,15 +1,12 @@
 """What the sensors decide: pure functions of what they saw. Words of Dagster stand in their callers."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from shortdrama_pipeline.rules.stages import ORDER, PAID
-from shortdrama_pipeline.rules.states import Stage
-from shortdrama_pipeline.services.watching import Complete
-from shortdrama_pipeline.store.watching import Delivery, PassedGateRow
+from shortdrama_pipeline.store.watching import Delivery
 
 SEEN_MAX = 1000  # ids a cursor remembers: more than fit into the overlap that is looked at again
 
@@ -57,19 +54,6 @@ class Mark:
 def to_run(deliveries: Sequence[Delivery], *, asked: frozenset[str]) -> list[Delivery]:
     """Return what to hand over now: not a batch's row, which goes by its backfill, nor one just asked for."""
     return [each for each in deliveries if each.batch_id is None and each.outbox_id not in asked]
-
-
-def stage_to_plan(gate: PassedGateRow) -> Stage | None:
-    """Return the stage after this gate if something of it may have to be bought."""
-    later = ORDER[ORDER.index(Stage(gate.stage)) + 1 :]
-    return later[0] if later and later[0] in PAID else None
-
-
-def to_materialise(
-    complete: Sequence[Complete], shown: Mapping[tuple[str, str], str | None]
-) -> list[Complete]:
-    """Return the complete stages whose asset does not show this very product yet."""
-    return [each for each in complete if shown.get((each.episode_id, each.stage)) != each.digest]
 
 
 def turns_to_start(due: int, *, active: int, most: int) -> int:

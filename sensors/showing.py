@@ -5,13 +5,14 @@ import logging
 import dagster as dg
 
 from assets.building import EPISODES
+from assets.events import confirmed_event, shows
 from resources.studio import StudioResource
 from sensors import deciding
 from sensors.jobs import NO_RETRY, finish, plan
 from sensors.scheduling import plan_request
 from shortdrama_pipeline.services import watching
 from shortdrama_pipeline.services.watching import Complete
-from shortdrama_pipeline.store.watching import AlertRow, PassedGateRow
+from shortdrama_pipeline.store.watching import AlertRow
 
 
 @dg.sensor(
@@ -22,25 +23,23 @@ from shortdrama_pipeline.store.watching import AlertRow, PassedGateRow
 )
 def passed_gates(context: dg.SensorEvaluationContext, studio: StudioResource) -> dg.SensorResult:
     mark = deciding.Mark.read(context.cursor)
-    rows = watching.gates_since(studio.open(), mark.at)
+    opened = studio.open()
+    rows = watching.gates_since(opened, mark.at)
     new = mark.unseen(rows)
-    planned = [(row, stage) for row in new if (stage := deciding.stage_to_plan(row))]
+    unshown = [
+        row
+        for row in new
+        if not shows(context.instance, f"{row.stage}_confirmed", row.episode_id, row.digest)
+    ]
     partitions = sorted({row.episode_id for row in new})
     return dg.SensorResult(
         dynamic_partitions_requests=[EPISODES.build_add_request(partitions)] if partitions else [],
-        asset_events=[confirmed_event(row) for row in new],
-        run_requests=[plan_request(row.episode_id, stage, key=row.gate_id) for row, stage in planned],
+        asset_events=[confirmed_event(row) for row in unshown],
+        run_requests=[
+            plan_request(row.episode_id, stage, key=row.gate_id)
+            for row, stage in watching.to_plan(opened, new)
+        ],
         cursor=mark.after(rows).write(),
-    )
-
-
-def confirmed_event(row: PassedGateRow) -> dg.AssetMaterialization:
-    """Say who passed which gate, for which digest."""
-    return dg.AssetMaterialization(
-        asset_key=f"{row.stage}_confirmed",
-        partition=row.episode_id,
-        metadata={"passed by": row.actor, "passed at": row.created_at.isoformat(), "digest": row.digest},
-        tags={"dagster/data_version": row.digest},
     )
 
 
@@ -53,23 +52,17 @@ def confirmed_event(row: PassedGateRow) -> dg.AssetMaterialization:
 def completed_stages(context: dg.SensorEvaluationContext, studio: StudioResource) -> dg.SensorResult:
     mark = deciding.Mark.read(context.cursor)
     moved = watching.completed_since(studio.open(), mark.at)
-    shown = {(each.episode_id, str(each.stage)): shown_digest(context, each) for each in moved.complete}
-    todo = deciding.to_materialise(moved.complete, shown)
+    todo = [
+        each
+        for each in moved.complete
+        if not shows(context.instance, each.stage, each.episode_id, each.digest)
+    ]
     partitions = sorted({each.episode_id for each in todo})
     return dg.SensorResult(
         dynamic_partitions_requests=[EPISODES.build_add_request(partitions)] if partitions else [],
         run_requests=[stage_request(each) for each in todo],
         cursor=deciding.Mark(moved.seen_until).write(),
     )
-
-
-def shown_digest(context: dg.SensorEvaluationContext, complete: Complete) -> str | None:
-    """Return the data version that the stage's asset shows for this episode."""
-    record = context.instance.get_latest_data_version_record(
-        dg.AssetKey(str(complete.stage)), partition_key=complete.episode_id
-    )
-    tags = record.asset_materialization.tags if record and record.asset_materialization else None
-    return (tags or {}).get("dagster/data_version")
 
 
 def stage_request(complete: Complete) -> dg.RunRequest:

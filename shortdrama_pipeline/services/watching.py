@@ -4,12 +4,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from shortdrama_pipeline.rules.stages import ORDER
+from shortdrama_pipeline.errors import NotReady
+from shortdrama_pipeline.rules.gates import gate_digest
+from shortdrama_pipeline.rules.stages import ORDER, PAID
 from shortdrama_pipeline.rules.states import Stage
 from shortdrama_pipeline.services.channels import channels_of
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.gates import gates_of
-from shortdrama_pipeline.stages.view import load_view
+from shortdrama_pipeline.stages.catalogue import CATALOGUE
+from shortdrama_pipeline.stages.view import View, load_view
+from shortdrama_pipeline.stages.wanting import progress, wanted
 from shortdrama_pipeline.store import episodes, outbox, watching
 from shortdrama_pipeline.store.watching import AlertRow, ConfirmedBatch, Delivery, PassedGateRow
 
@@ -57,6 +61,30 @@ def gates_since(studio: Studio, since: datetime | None) -> list[PassedGateRow]:
         return watching.find_gates_since(tx, since, most=ROWS_MAX)
 
 
+def to_plan(studio: Studio, rows: Sequence[PassedGateRow]) -> list[tuple[PassedGateRow, Stage]]:
+    """Return, per episode, the newest of these gates and the stage after it that wants a first Quote.
+
+    Left out: a stage made by rule, one that lacks nothing, one with an open Quote, one behind a gate.
+    """
+    newest = {row.episode_id: row for row in sorted(rows, key=lambda row: ORDER.index(Stage(row.stage)))}
+    found = [(row, next_to_buy(studio, episode_id)) for episode_id, row in newest.items()]
+    return [(row, stage) for row, stage in found if stage is not None]
+
+
+def next_to_buy(studio: Studio, episode_id: str) -> Stage | None:
+    """Return the stage an episode stands at, if something of it is still to be quoted."""
+    with studio.db.read() as tx:
+        view = load_view(tx, episode_id, channels=channels_of(studio))
+        states = gates_of(tx, view)
+        stage = next((each for each in ORDER if states[each].passed is None), None)
+        if stage is None or stage not in PAID or watching.find_open_quote(tx, episode_id, stage):
+            return None
+    try:
+        return stage if wanted(view, CATALOGUE[stage]) else None
+    except NotReady:
+        return None
+
+
 def gates_of_episode(studio: Studio, episode_id: str) -> list[PassedGateRow]:
     """Return the gates of one episode that stand passed now, in the order of the stages."""
     with studio.db.read() as tx:
@@ -82,17 +110,35 @@ def completed_since(studio: Studio, since: datetime | None) -> Moved:
 
 
 def complete_stages(studio: Studio, episode_id: str) -> list[Complete]:
-    """Return the stages of one episode that are complete, as far as the gates before them are passed."""
+    """Return the stages of one episode that are complete, as far as the gates before them are passed.
+
+    The last one may still lack what is made by rule, such as the bible or the timeline: its run makes it.
+    """
     found = []
     with studio.db.read() as tx:
-        states = gates_of(tx, load_view(tx, episode_id, channels=channels_of(studio)))
+        view = load_view(tx, episode_id, channels=channels_of(studio))
+        states = gates_of(tx, view)
     for stage in ORDER:
-        state = states[stage]
-        if state.standing.digest:
-            found.append(Complete(episode_id, stage, state.standing.digest))
-        if state.passed is None:
+        standing = states[stage].standing
+        if standing.digest:
+            found.append(Complete(episode_id, stage, standing.digest))
+        elif _lacks_only_what_is_free(view, stage):
+            found.append(Complete(episode_id, stage, f"from {gate_digest(stage, standing.covers)}"))
+        if states[stage].passed is None:
             break
     return found
+
+
+def _lacks_only_what_is_free(view: View, stage: Stage) -> bool:
+    """Is everything that had to be bought for this stage there?"""
+    work = CATALOGUE[stage]
+    now = progress(view, work)
+    if now.working or now.failed or now.attention or (stage in PAID and not now.done):
+        return False
+    try:
+        return not wanted(view, work)
+    except NotReady:
+        return False
 
 
 def batches_to_backfill(studio: Studio) -> list[ConfirmedBatch]:

@@ -7,8 +7,6 @@ import pytest
 
 from sensors import deciding
 from sensors.deciding import Mark
-from shortdrama_pipeline.rules.states import Stage
-from shortdrama_pipeline.services.watching import Complete
 from shortdrama_pipeline.store.watching import Delivery
 
 NOON = datetime(2026, 8, 7, 12, tzinfo=UTC)
@@ -57,13 +55,3 @@ def test_a_batch_goes_by_its_backfill_and_what_was_just_asked_for_waits() -> Non
 @pytest.mark.parametrize(("due", "active", "turns"), [(0, 0, 0), (0, 1, 0), (5, 0, 1), (5, 1, 0), (1, 3, 0)])
 def test_one_turn_at_the_engine_at_a_time(due: int, active: int, turns: int) -> None:
     assert deciding.turns_to_start(due, active=active, most=1) == turns
-
-
-def test_only_what_dagster_does_not_show_yet_is_materialised() -> None:
-    stages = [
-        Complete("e", Stage.OUTLINE, "d1"),
-        Complete("e", Stage.SCRIPT, "d2"),
-        Complete("e", Stage.ASSETS, "d3"),
-    ]
-    shown = {("e", "outline"): "d1", ("e", "script"): "older"}
-    assert deciding.to_materialise(stages, shown) == stages[1:]
