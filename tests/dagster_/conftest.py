@@ -18,6 +18,7 @@ from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.stage_planning import plan_stage
 from shortdrama_pipeline.services.wallets import top_up
 from shortdrama_pipeline.settings import Settings
+from shortdrama_pipeline.stages.visual_assets import SIDE
 from shortdrama_pipeline.store import schema, server
 from tests.fake_vendor import FakeVendor
 from tests.stages_ import flow
@@ -82,6 +83,14 @@ class World:
                 raise AssertionError(event.step_failure_data.error_display_string)
         return result
 
+    def complete(self, *keys: str, episode_id: str) -> None:
+        """Run assets and expect all of them materialised."""
+        result = self.materialise(*keys, episode_id=episode_id)
+        said = [
+            each.step_failure_data.user_failure_data for each in result.all_events if each.is_step_failure
+        ]
+        assert result.success, said
+
     def posts(self) -> int:
         return len(self.vendor.posts())
 
@@ -99,7 +108,7 @@ def template_db(pg_server: server.Server) -> str:
 @pytest.fixture
 def vendor() -> Iterator[FakeVendor]:
     with FakeVendor().serving() as serving:
-        serving.size = (1080, 1920)
+        serving.size = (SIDE, SIDE)
         yield serving
 
 

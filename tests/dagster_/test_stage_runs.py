@@ -35,8 +35,7 @@ def test_a_complete_stage_is_materialised_with_what_a_person_wants_to_see(world:
     episode_id = to_assets(world)
     world.confirm(episode_id, Stage.ASSETS)
     drain(world.studio, worker="test")
-    result = world.materialise("assets_ordered", "assets", episode_id=episode_id)
-    assert result.success
+    world.complete("assets_ordered", "assets", episode_id=episode_id)
     record = world.instance.get_latest_data_version_record(dg.AssetKey("assets"), partition_key=episode_id)
     assert record is not None
     shown = record.asset_materialization
@@ -52,7 +51,7 @@ def test_a_complete_stage_is_materialised_with_what_a_person_wants_to_see(world:
 def test_a_confirmed_stage_is_handed_over_and_not_shown_as_finished(world: World) -> None:
     episode_id = to_assets(world)
     world.confirm(episode_id, Stage.ASSETS)
-    assert world.materialise("assets_ordered", episode_id=episode_id).success
+    world.complete("assets_ordered", episode_id=episode_id)
     assert world.instance.get_latest_materialization_event(dg.AssetKey("assets")) is None
     assert world.posts() > 0
 
@@ -109,11 +108,11 @@ def test_opening_the_studio_reads_no_credential(world: World) -> None:
 def test_running_everything_again_orders_nothing_more(world: World) -> None:
     episode_id = to_assets(world)
     world.confirm(episode_id, Stage.ASSETS)
-    assert world.materialise("assets_ordered", episode_id=episode_id).success
+    world.complete("assets_ordered", episode_id=episode_id)
     drain(world.studio, worker="test")
     posts = world.posts()
     for _ in range(3):
-        assert world.materialise("assets_ordered", "assets", episode_id=episode_id).success
+        world.complete("assets_ordered", "assets", episode_id=episode_id)
     assert world.posts() == posts
 
 
