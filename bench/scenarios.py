@@ -140,7 +140,8 @@ def latency(bench: Bench, rounds: int) -> Figures:
         worker.join()
         arrived = vendor_stats(base_url)["arrived"]
         with studio.db.read() as tx:
-            by_task = dict(tx.exec_driver_sql("select task_id, attempt_id from provider_attempts").all())
+            rows = tx.exec_driver_sql("select task_id, attempt_id from provider_attempts").all()
+            by_task = {str(row[0]): str(row[1]) for row in rows}
     assert isinstance(arrived, dict)
     times = sorted((arrived[by_task[task_id]] - begin) / 1e6 for task_id, begin in asked.items())
     return {

@@ -81,5 +81,6 @@ def _is_first(tx: sa.Connection, channel_id: str, event_id: str, external_id: st
         insert(callbacks)
         .values(channel_id=channel_id, event_id=event_id, external_id=external_id, verified=True)
         .on_conflict_do_nothing()
+        .returning(callbacks.c.event_id)
     )
-    return bool(tx.execute(statement).rowcount)
+    return tx.execute(statement).scalar() is not None

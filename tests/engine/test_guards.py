@@ -87,7 +87,8 @@ def test_frozen_facts_stay_as_they_are(shop: Shop, statement: str, name: str) ->
 def test_rows_are_born_in_the_first_state_only(shop: Shop) -> None:
     with pytest.raises(sa.exc.IntegrityError, match="is born staging"):
         shop.run(
-            "insert into media_files (sha256, bytes, media_type, state, probe) values ('a', 1, 'x', 'ready', '{}')"
+            "insert into media_files (sha256, bytes, media_type, state, probe)"
+            " values ('a', 1, 'x', 'ready', '{}')"
         )
 
 

@@ -187,7 +187,8 @@ _HOT = {
     " or t.expires_at <= clock_timestamp()) order by t.next_action_at limit 256",
     "in flight": "select count(*) from tasks t where t.binding_id = 'rehearsal-image'"
     " and t.state in ('running', 'waitingProvider')",
-    "settle": "select * from reservations r where r.state = 'settlementPending' order by r.created_at limit 256",
+    "settle": "select * from reservations r where r.state = 'settlementPending'"
+    " order by r.created_at limit 256",
 }
 _INDEX = {
     "claim": "ix_tasks_due_queued",
