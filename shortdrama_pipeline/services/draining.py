@@ -176,7 +176,8 @@ class Engine:
             if ends_ms is not None:
                 pause_ms = max(1, min(pause_ms, ends_ms - monotonic_ms()))
             with suppress(TimeoutError):
-                await asyncio.wait_for(shift.work_changed.wait(), pause_ms / 1000)
+                async with asyncio.timeout(pause_ms / 1000):
+                    await shift.work_changed.wait()
         return False
 
     async def _pause_ms(self, most: int) -> int:

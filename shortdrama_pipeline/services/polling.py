@@ -115,7 +115,9 @@ class Poller:
             self._changed.clear()
             pause_ms = self.start_due()
             try:
-                await asyncio.wait_for(self._changed.wait(), None if pause_ms is None else pause_ms / 1000)
+                # Not wait_for: before Python 3.12 it can swallow the cancellation that ends this loop.
+                async with asyncio.timeout(None if pause_ms is None else pause_ms / 1000):
+                    await self._changed.wait()
             except TimeoutError:
                 continue
 
