@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from shortdrama_pipeline.store.watching import Delivery
 
 SEEN_MAX = 1000  # ids a cursor remembers: more than fit into the overlap that is looked at again
+NOBODY = "-"
 
 
 class Dated(Protocol):
@@ -49,6 +50,16 @@ class Mark:
         seen = [*self.seen, *(row.row_id for row in self.unseen(rows))]
         times = [row.created_at for row in rows] + ([self.at] if self.at else [])
         return Mark(max(times) if times else None, tuple(seen[-SEEN_MAX:]))
+
+
+def read_asked(cursor: str | None) -> frozenset[str]:
+    """Return the outbox rows that the last tick asked runs for."""
+    return frozenset((cursor or "").split()) - {NOBODY}
+
+
+def write_asked(deliveries: Sequence[Delivery]) -> str:
+    """Return the cursor that remembers them. An empty one would leave the old one standing."""
+    return " ".join(each.outbox_id for each in deliveries) or NOBODY
 
 
 def to_run(deliveries: Sequence[Delivery], *, asked: frozenset[str]) -> list[Delivery]:

@@ -21,14 +21,14 @@ ACTIVE = [*IN_PROGRESS_RUN_STATUSES, dg.DagsterRunStatus.QUEUED, dg.DagsterRunSt
 )
 def outbox(context: dg.SensorEvaluationContext, studio: StudioResource) -> dg.SensorResult:
     opened = studio.open()
-    asked = frozenset((context.cursor or "").split())
+    asked = deciding.read_asked(context.cursor)
     watching.mark_delivered(opened, asked)
     to_run = deciding.to_run(watching.deliveries(opened), asked=asked)
     partitions = sorted({episode for each in to_run for episode in each.episode_ids})
     return dg.SensorResult(
         dynamic_partitions_requests=[EPISODES.build_add_request(partitions)] if partitions else [],
         run_requests=[order_request(each, episode) for each in to_run for episode in each.episode_ids],
-        cursor=" ".join(each.outbox_id for each in to_run),
+        cursor=deciding.write_asked(to_run),
     )
 
 

@@ -55,3 +55,9 @@ def test_a_batch_goes_by_its_backfill_and_what_was_just_asked_for_waits() -> Non
 @pytest.mark.parametrize(("due", "active", "turns"), [(0, 0, 0), (0, 1, 0), (5, 0, 1), (5, 1, 0), (1, 3, 0)])
 def test_one_turn_at_the_engine_at_a_time(due: int, active: int, turns: int) -> None:
     assert deciding.turns_to_start(due, active=active, most=1) == turns
+
+
+def test_a_cursor_that_remembers_nothing_is_not_empty() -> None:
+    assert deciding.write_asked([]) != ""
+    assert deciding.read_asked(deciding.write_asked([])) == deciding.read_asked(None) == frozenset()
+    assert deciding.read_asked(deciding.write_asked([delivery("a"), delivery("b")])) == {"a", "b"}
