@@ -3,7 +3,8 @@
 import dagster as dg
 
 from assets.building import EPISODES
-from assets.events import confirmed_event, shows
+from assets.checks import CHECKS
+from assets.events import word_events
 from assets.ordering import ORDERED
 from assets.stages import STAGES
 from resources.studio import studio_resources
@@ -19,9 +20,10 @@ def show_stage(instance: dg.DagsterInstance, studio: Studio, episode_id: str, st
     """Materialise a complete stage, and its hand-over where it has one, for one episode."""
     keys = {dg.AssetKey(str(stage)), dg.AssetKey(f"{stage}_ordered")}
     assets = [each for each in (*ORDERED, *STAGES) if each.key in keys]
+    checks = [each for each in CHECKS if {check.asset_key for check in each.check_keys} & keys]
     instance.add_dynamic_partitions(str(EPISODES.name), [episode_id])
     result = dg.materialize(
-        assets,
+        [*assets, *checks],
         partition_key=episode_id,
         instance=instance,
         resources=studio_resources(studio.settings),
@@ -34,9 +36,8 @@ def show_stage(instance: dg.DagsterInstance, studio: Studio, episode_id: str, st
 
 def show_gates(instance: dg.DagsterInstance, studio: Studio, episode_id: str) -> None:
     """Report every passed gate of the episode that is not shown yet."""
-    rows = watching.gates_of_episode(studio, episode_id)
-    new = [row for row in rows if not shows(instance, f"{row.stage}_confirmed", episode_id, row.digest)]
-    _ = [instance.report_runless_asset_event(confirmed_event(row)) for row in new]
+    events = word_events(instance, watching.gates_of_episode(studio, episode_id))
+    _ = [instance.report_runless_asset_event(event) for event in events]
 
 
 def _require_success(result: dg.ExecuteInProcessResult, stage: Stage) -> None:

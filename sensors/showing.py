@@ -5,7 +5,7 @@ import logging
 import dagster as dg
 
 from assets.building import EPISODES
-from assets.events import confirmed_event, shows
+from assets.events import shows, word_events
 from resources.studio import StudioResource
 from sensors import deciding
 from sensors.jobs import NO_RETRY, finish, plan
@@ -26,15 +26,10 @@ def passed_gates(context: dg.SensorEvaluationContext, studio: StudioResource) ->
     opened = studio.open()
     rows = watching.gates_since(opened, mark.at)
     new = mark.unseen(rows)
-    unshown = [
-        row
-        for row in new
-        if not shows(context.instance, f"{row.stage}_confirmed", row.episode_id, row.digest)
-    ]
     partitions = sorted({row.episode_id for row in new})
     return dg.SensorResult(
         dynamic_partitions_requests=[EPISODES.build_add_request(partitions)] if partitions else [],
-        asset_events=[confirmed_event(row) for row in unshown],
+        asset_events=word_events(context.instance, new),
         run_requests=[
             plan_request(row.episode_id, stage, key=row.gate_id)
             for row, stage in watching.to_plan(opened, new)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import dagster as dg
 
+from assets.checks import CHECKS
 from assets.ordering import CONFIRMED, ORDERED
 from assets.stages import STAGES
 from resources.studio import read_settings, studio_resources
@@ -22,6 +23,7 @@ def build_definitions(settings: Settings, *, resources: Mapping[str, object] | N
     """
     return dg.Definitions(
         assets=[*STAGES, *ORDERED, *CONFIRMED],
+        asset_checks=CHECKS,
         jobs=[plan, order, drain, finish],
         schedules=schedules_of(settings),
         sensors=[

@@ -6,15 +6,18 @@ from datetime import datetime
 
 from shortdrama_pipeline.errors import NotReady
 from shortdrama_pipeline.rules.gates import gate_digest
+from shortdrama_pipeline.rules.quality import film_faults
 from shortdrama_pipeline.rules.stages import ORDER, PAID
 from shortdrama_pipeline.rules.states import Stage
 from shortdrama_pipeline.services.channels import channels_of
 from shortdrama_pipeline.services.context import Studio
-from shortdrama_pipeline.services.gates import gates_of
+from shortdrama_pipeline.services.gates import gate_state, gates_of
 from shortdrama_pipeline.stages.catalogue import CATALOGUE
 from shortdrama_pipeline.stages.view import View, load_view
 from shortdrama_pipeline.stages.wanting import progress, wanted
 from shortdrama_pipeline.store import episodes, outbox, watching
+from shortdrama_pipeline.store.selections import find_selected
+from shortdrama_pipeline.store.versions import Version
 from shortdrama_pipeline.store.watching import AlertRow, ConfirmedBatch, Delivery, PassedGateRow
 
 AGAIN_AFTER_S = 120  # doubled with each delivery: Dagster lost the run, or its storage (F10)
@@ -36,6 +39,15 @@ class Moved:
 
     complete: tuple[Complete, ...]
     seen_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFilm:
+    """What a chosen export measured up to."""
+
+    episode_id: str
+    loudness_milli_lufs: int | None
+    faults: tuple[str, ...]
 
 
 def deliveries(studio: Studio) -> list[Delivery]:
@@ -161,3 +173,34 @@ def known_episodes(studio: Studio, episode_ids: Sequence[str]) -> list[str]:
 def database_now(studio: Studio) -> datetime:
     with studio.db.read() as tx:
         return watching.database_now(tx)
+
+
+def waiting_at_gate(studio: Studio, stage: Stage, episode_id: str | None = None) -> list[str]:
+    """Return the episodes whose `stage` is complete and waits for a person: the one named, or all."""
+    wanted = [episode_id] if episode_id else _all_ids(studio)
+    with studio.db.read() as tx:
+        states = [
+            (each, gate_state(tx, each, stage)) for each in wanted if episodes.find(tx, each) is not None
+        ]
+    return [each for each, state in states if state.standing.digest and state.passed is None]
+
+
+def measured_films(studio: Studio, episode_id: str | None = None) -> list[MeasuredFilm]:
+    """Return what the chosen exports measured: the one named, or all."""
+    wanted = [episode_id] if episode_id else _all_ids(studio)
+    with studio.db.read() as tx:
+        found = [(each, find_selected(tx, each, "export")) for each in wanted]
+    return [_measured(each, version) for each, version in found if version is not None]
+
+
+def _measured(episode_id: str, version: Version) -> MeasuredFilm:
+    loudness = version.content["loudness_milli_lufs"]
+    milli_lufs = None if loudness is None else int(str(loudness))
+    difference_us = int(str(version.content["av_difference_us"]))
+    faults = film_faults(loudness_milli_lufs=milli_lufs, av_difference_us=difference_us)
+    return MeasuredFilm(episode_id, milli_lufs, faults)
+
+
+def _all_ids(studio: Studio) -> list[str]:
+    with studio.db.read() as tx:
+        return episodes.load_ids(tx)

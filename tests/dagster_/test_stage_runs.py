@@ -5,6 +5,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from assets.showing import show_gates, show_stage
 from resources import studio as studio_module
 from resources.failing import refusals
 from shortdrama_pipeline.errors import GateClosed
@@ -162,3 +163,25 @@ def test_a_refusal_carries_its_words_and_facts_and_is_never_retried() -> None:
     assert failed.value.allow_retries is False
     assert failed.value.description == "the gate of script is closed. Pass it first"
     assert {"code", "to do", "stage"} == set(failed.value.metadata)
+
+
+def test_a_gate_check_waits_for_a_person_as_a_warning_and_then_passes(world: World) -> None:
+    episode_id = world.episode()
+    show_stage(world.instance, world.studio, episode_id, Stage.OUTLINE)
+    waiting = newest_check(world, "outline")
+    assert (waiting.passed, waiting.severity) == (False, dg.AssetCheckSeverity.WARN)
+    pass_gate(world.studio, episode_id, Stage.OUTLINE, actor=PERSON, rights=True)
+    show_gates(world.instance, world.studio, episode_id)
+    assert newest_check(world, "outline").passed
+    shown = world.instance.get_latest_materialization_event(dg.AssetKey("outline_confirmed"))
+    assert shown is not None
+    assert shown.asset_materialization is not None
+    assert shown.asset_materialization.metadata["passed by"].value == PERSON
+
+
+def newest_check(world: World, key: str) -> dg.AssetCheckEvaluation:
+    check = dg.AssetCheckKey(dg.AssetKey(key), "gate")
+    found = world.instance.event_log_storage.get_latest_asset_check_execution_by_key([check])[check]
+    assert found.event is not None
+    assert found.event.dagster_event is not None
+    return found.event.dagster_event.asset_check_evaluation_data
