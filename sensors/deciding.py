@@ -4,8 +4,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 from typing import Protocol, TypeVar
 
+from shortdrama_pipeline.services.watching import Complete
 from shortdrama_pipeline.store.watching import Delivery
 
 SEEN_MAX = 1000  # ids a cursor remembers: more than fit into the overlap that is looked at again
@@ -65,6 +67,11 @@ def write_asked(deliveries: Sequence[Delivery]) -> str:
 def to_run(deliveries: Sequence[Delivery], *, asked: frozenset[str]) -> list[Delivery]:
     """Return what to hand over now: not a batch's row, which goes by its backfill, nor one just asked for."""
     return [each for each in deliveries if each.batch_id is None and each.outbox_id not in asked]
+
+
+def by_episode(complete: Sequence[Complete]) -> list[list[Complete]]:
+    """Return the stages of each episode together: one run shows them all."""
+    return [list(stages) for _, stages in groupby(complete, key=lambda each: each.episode_id)]
 
 
 def turns_to_start(due: int, *, active: int, most: int) -> int:

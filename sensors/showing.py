@@ -1,6 +1,7 @@
 """What is true in our rows, shown in Dagster: passed gates, complete stages, alerts."""
 
 import logging
+from collections.abc import Sequence
 
 import dagster as dg
 
@@ -55,18 +56,19 @@ def completed_stages(context: dg.SensorEvaluationContext, studio: StudioResource
     partitions = sorted({each.episode_id for each in todo})
     return dg.SensorResult(
         dynamic_partitions_requests=[EPISODES.build_add_request(partitions)] if partitions else [],
-        run_requests=[stage_request(each) for each in todo],
+        run_requests=[stages_request(stages) for stages in deciding.by_episode(todo)],
         cursor=deciding.Mark(moved.seen_until).write(),
     )
 
 
-def stage_request(complete: Complete) -> dg.RunRequest:
-    """Ask for the run that finds the stage complete. One run per product, whoever asks how often."""
+def stages_request(stages: Sequence[Complete]) -> dg.RunRequest:
+    """Ask for the run that finds these stages of one episode complete; one run per product."""
+    episode_id = stages[0].episode_id
     return dg.RunRequest(
-        run_key=f"complete:{complete.episode_id}:{complete.stage}:{complete.digest}",
-        partition_key=complete.episode_id,
-        asset_selection=[dg.AssetKey(str(complete.stage))],
-        tags={"shortdrama/episode": complete.episode_id, **NO_RETRY},
+        run_key="complete:" + episode_id + "".join(f":{each.stage}:{each.digest}" for each in stages),
+        partition_key=episode_id,
+        asset_selection=[dg.AssetKey(str(each.stage)) for each in stages],
+        tags={"shortdrama/episode": episode_id, **NO_RETRY},
     )
 
 

@@ -21,6 +21,7 @@ from shortdrama_pipeline.store.versions import Version
 from shortdrama_pipeline.store.watching import AlertRow, ConfirmedBatch, Delivery, PassedGateRow
 
 AGAIN_AFTER_S = 120  # doubled with each delivery: Dagster lost the run, or its storage (F10)
+QUEUED_FOR_S = 20  # by then the run of the outbox row should have taken a queued task up
 ROWS_MAX = 200  # per look; the rest comes with the next
 
 
@@ -63,9 +64,10 @@ def mark_delivered(studio: Studio, outbox_ids: Iterable[str]) -> None:
             outbox.mark_sent(tx, each)
 
 
-def due(studio: Studio, *, within_s: int = 0) -> int:
+def due(studio: Studio) -> int:
+    """Return how many things are due for a turn at the engine."""
     with studio.db.read() as tx:
-        return watching.count_due(tx, within_s=within_s)
+        return watching.count_due(tx, queued_for_s=QUEUED_FOR_S)
 
 
 def gates_since(studio: Studio, since: datetime | None) -> list[PassedGateRow]:

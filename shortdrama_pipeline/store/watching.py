@@ -108,17 +108,20 @@ def find_deliveries(tx: sa.Connection, *, again_after_s: int, most: int) -> list
     ]
 
 
-def count_due(tx: sa.Connection, *, within_s: int) -> int:
-    """Return how many things somebody must look at now: open tasks that are due, money that waits."""
+def count_due(tx: sa.Connection, *, queued_for_s: int) -> int:
+    """Return how many things somebody must look at now: open tasks that are due, money that waits.
+
+    Queued tasks count once they have waited a while: until then the run that hands them over is coming.
+    """
     due: int = tx.execute(
         sa.text(
-            "with edge as (select clock_timestamp() + make_interval(secs => :within_s) as at)"
-            " select (select count(*) from tasks, edge where state = 'queued' and next_action_at <= edge.at)"
-            " + (select count(*) from tasks, edge where next_action_at <= edge.at and state in"
+            "select (select count(*) from tasks where state = 'queued'"
+            " and next_action_at <= clock_timestamp() - make_interval(secs => :queued_for_s))"
+            " + (select count(*) from tasks where next_action_at <= clock_timestamp() and state in"
             " ('running', 'waitingProvider', 'ingesting', 'needsReconciliation'))"
             " + (select count(*) from reservations where state = 'settlementPending')"
         ),
-        {"within_s": within_s},
+        {"queued_for_s": queued_for_s},
     ).scalar_one()
     return due
 
