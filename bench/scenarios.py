@@ -159,7 +159,8 @@ def polling(bench: Bench, jobs: int, seconds: int, *, batch: int) -> Figures:
     ):
         planned = plan(studio, jobs)
         confirm_quote(studio, planned.quote_id, idempotency_key=new_id("key"), actor=PERSON)
-        drain(studio, worker="bench", limit=IN_FLIGHT, until_idle=False, seconds_max=3)
+        while int(str(vendor_stats(base_url)["posts"])) < jobs:
+            drain(studio, worker="bench", limit=IN_FLIGHT, until_idle=False, seconds_max=3)
         before_gets = int(str(vendor_stats(base_url)["gets"]))
         before = bench.counts(studio)
         quiet = Pace(heartbeat_ms=3_600_000, lease_ms=7_200_000, scan_ms=3_600_000)

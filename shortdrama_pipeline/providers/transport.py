@@ -275,8 +275,14 @@ def _dump(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
 
-def _tls(url: str) -> ssl.SSLContext | bool:
-    return _context() if url.startswith("https:") else False
+def _tls(url: str) -> ssl.SSLContext:
+    """One context for all connections: making one takes longer than a request over loopback."""
+    return _context() if url.startswith("https:") else _unused_context()
+
+
+@cache
+def _unused_context() -> ssl.SSLContext:
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 @cache

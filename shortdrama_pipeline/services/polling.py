@@ -7,6 +7,7 @@ that fails, an unknown word or a passed limit never decide about a job (P-7.2, P
 import asyncio
 import heapq
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, assert_never
@@ -110,16 +111,14 @@ class Poller:
             self._waiting.pop(each, None)
 
     async def run(self) -> None:
-        """Ask whatever is due, for ever."""
-        while True:
+        """Ask whatever is due, until the shift stops."""
+        while not self._shift.stopping:
             self._changed.clear()
             pause_ms = self.start_due()
-            try:
-                # Not wait_for: before Python 3.12 it can swallow the cancellation that ends this loop.
+            # Not `wait_for`: in 3.11 it can swallow a cancellation when the event comes in the same moment.
+            with suppress(TimeoutError):
                 async with asyncio.timeout(None if pause_ms is None else pause_ms / 1000):
                     await self._changed.wait()
-            except TimeoutError:
-                continue
 
     def start_due(self) -> int | None:
         """Start queries for all that is due; returns the pause until the next, None when nothing waits."""

@@ -208,6 +208,9 @@ async def fence_and_check(shift: Shift, ready: Sequence[Ready]) -> list[tuple[Re
         if token is not None:
             shift.leases[each.task.task_id] = token
     standing = await shift.read(lambda tx: attempts.check_fences(tx, won))
+    for each in ready:
+        if each.preparation.attempt_id in won and each.preparation.attempt_id not in standing:
+            shift.leases.pop(each.task.task_id, None)  # not sent, not renewed: recovery says what is known
     until_ms = send_until_ms(asked_ms, lease_ms=shift.pace.lease_ms)
     return [
         (each, _work(each, won[each.preparation.attempt_id]), until_ms)

@@ -196,3 +196,14 @@ _INDEX = {
     "in flight": "ix_tasks_in_flight",
     "settle": "ix_reservations_pending",
 }
+
+
+def test_a_drain_ends_in_time_while_many_jobs_are_asked_without_pause(shop: Shop) -> None:
+    """A cancellation that comes with an event must not be lost, or the poller asks for ever."""
+    shop.with_contract(poll_after_ms=1, poll_max_ms=1, batch_query_max=1)
+    shop.vendor.polls_until_done = 10**9
+    shop.order(*[MediaKind.VIDEO] * 12)
+    for _ in range(3):
+        began = monotonic_ms()
+        shop.drain(seconds_max=1)
+        assert monotonic_ms() - began < 15_000

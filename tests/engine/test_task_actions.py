@@ -180,4 +180,4 @@ def test_only_one_function_can_send_a_paid_create() -> None:
         for path, text in ours.items()
         if re.search(r"(client|session|httpx|requests)\.(post|put|patch|request)\(", text)
     ]
-    assert posts == []
+    assert posts == ["dev.py"]  # asks Dagster's own page on this machine whether it is up
