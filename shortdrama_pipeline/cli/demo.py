@@ -1,5 +1,6 @@
 """`shortdrama demo`: a script goes in, a finished episode comes out, through every stage, quote and gate."""
 
+import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +37,8 @@ def demo(
     from shortdrama_pipeline.store import server
 
     began = time.monotonic()
+    if output.options.config is not None:  # for Dagster, which reads the settings itself
+        os.environ["SHORTDRAMA_CONFIG"] = str(output.options.config.absolute())
     settings = session.settings()
     running = server.find(settings.home)
     ours = settings.database.url == "embedded" and not (running and running.answers())

@@ -42,6 +42,7 @@ class Places:
     sockets: Path
     logs: Path
     port: int
+    callback_port: int
 
     @property
     def code_socket(self) -> str:
@@ -50,6 +51,10 @@ class Places:
     @property
     def page(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def callbacks(self) -> str:
+        return f"http://127.0.0.1:{self.callback_port}/callbacks"
 
 
 @app.command()
@@ -62,6 +67,8 @@ def dev(
         signal.signal(each, lambda *_: stop.set())
     from shortdrama_pipeline.store import server
 
+    if output.options.config is not None:  # for the children, who read the settings themselves
+        os.environ["SHORTDRAMA_CONFIG"] = str(output.options.config.absolute())
     home = session.settings().home
     running = server.find(home)
     ours = session.settings().database.url == "embedded" and not (running and running.answers())
@@ -79,10 +86,10 @@ def _serve(studio: Studio, supervisor: Supervisor, stop: threading.Event, *, por
     """Start all, say where, and look after it until told to stop."""
     home = studio.settings.home
     with _only_one(studio), tempfile.TemporaryDirectory(prefix="shortdrama-") as sockets:
-        places = Places(Path(sockets), home / "logs", _free_port(port))
+        places = Places(Path(sockets), home / "logs", _free_port(port), _free_port(port and port + 1))
         places.logs.mkdir(mode=0o700, exist_ok=True)
         output.note("Starting; the first time takes half a minute.")
-        for child in _rehearsal(home, places):
+        for child in (*_rehearsal(home, places), _callbacks(home, places)):
             supervisor.add(child)
         _prepare_dagster(studio, places)
         for child in _dagster(studio, places):
@@ -129,6 +136,13 @@ def _rehearsal(home: Path, places: Places) -> list[Child]:
     folder = home / "rehearsal"
     command = [sys.executable, "-m", "shortdrama_pipeline.rehearsal", str(folder)]
     return [] if serving.find(folder) else [Child("rehearsal", command, {}, places.logs / "rehearsal.log")]
+
+
+def _callbacks(home: Path, places: Places) -> Child:
+    """Return the server that hears what vendors call back."""
+    module = "shortdrama_pipeline.cli.callback_server"
+    command = [sys.executable, "-m", module, str(home), str(places.callback_port)]
+    return Child("callbacks", command, {}, places.logs / "callbacks.log")
 
 
 def _dagster(studio: Studio, places: Places) -> list[Child]:
@@ -194,10 +208,15 @@ def _tell(studio: Studio, places: Places) -> None:
 
     rehearsal = serving.find(studio.settings.home / "rehearsal")
     output.show(
-        {"dagster": places.page, "rehearsal": rehearsal, "home": str(studio.settings.home)},
+        {
+            "dagster": places.page,
+            "callbacks": places.callbacks,
+            "rehearsal": rehearsal,
+            "home": str(studio.settings.home),
+        },
         lambda console: console.print(
-            f"Dagster    {places.page}\nRehearsal  {rehearsal}\nHome       {studio.settings.home}\n"
-            "Ctrl-C stops all of it."
+            f"Dagster    {places.page}\nCallbacks  {places.callbacks}\nRehearsal  {rehearsal}\n"
+            f"Home       {studio.settings.home}\nCtrl-C stops all of it."
         ),
     )
     sys.stdout.flush()
