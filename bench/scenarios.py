@@ -163,7 +163,7 @@ def polling(bench: Bench, jobs: int, seconds: int, *, batch: int) -> Figures:
             drain(studio, worker="bench", limit=IN_FLIGHT, until_idle=False, seconds_max=3)
         before_gets = int(str(vendor_stats(base_url)["gets"]))
         before = bench.counts(studio)
-        quiet = Pace(heartbeat_ms=3_600_000, lease_ms=7_200_000, scan_ms=3_600_000)
+        quiet = Pace(heartbeat_ms=3_600_000, lease_ms=7_200_000, scan_ms=3_600_000)  # renewals stand apart
         report = drain(studio, worker="bench", until_idle=False, seconds_max=seconds, pace=quiet)
         counts = between(before, bench.counts(studio))
         gets = int(str(vendor_stats(base_url)["gets"])) - before_gets

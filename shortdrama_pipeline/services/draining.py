@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from shortdrama_pipeline.errors import Outside
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.polling import Poller
-from shortdrama_pipeline.services.recovering import settle_pending, take_over
+from shortdrama_pipeline.services.recovering import TAKE_AT_ONCE, settle_pending, take_over
 from shortdrama_pipeline.services.shifts import LOG, Pace, Shift, describe, monotonic_ms
 from shortdrama_pipeline.services.submitting import NOT_NOW, NotNow, Ready, carry, fence_and_check, prepare
 from shortdrama_pipeline.services.work import Work
@@ -261,7 +261,8 @@ class Engine:
         while True:
             try:
                 if not self.shift.stopping:
-                    await take_over(self.shift, self.poller)
+                    while await take_over(self.shift, self.poller) == TAKE_AT_ONCE:
+                        continue  # a lost worker's thousands are taken in one go (G-104)
                     await settle_pending(self.shift)
                     self._unconfigured = await self.shift.read(self._find_unconfigured)
             except Outside as error:

@@ -207,3 +207,14 @@ def test_a_drain_ends_in_time_while_many_jobs_are_asked_without_pause(shop: Shop
         began = monotonic_ms()
         shop.drain(seconds_max=1)
         assert monotonic_ms() - began < 15_000
+
+
+def test_a_lost_workers_many_jobs_are_all_taken_in_one_scan(shop: Shop) -> None:
+    shop.vendor.polls_until_done = 10**9
+    shop.order(*[MediaKind.VIDEO] * 7)
+    shop.drain(seconds_max=2)
+    with shop.studio.db.begin() as tx:
+        first = tasks.take_over(tx, worker="b", lease_ms=60_000, most=4)
+        second = tasks.take_over(tx, worker="b", lease_ms=60_000, most=4)
+        third = tasks.take_over(tx, worker="b", lease_ms=60_000, most=4)
+    assert (len(first), len(second), len(third)) == (4, 3, 0)
