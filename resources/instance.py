@@ -16,6 +16,7 @@ from shortdrama_pipeline.settings import Settings
 URL_NAME = "SHORTDRAMA_DAGSTER_URL"  # by name: the instance's config stands on the command line of children
 POOLS: Mapping[str, int] = {"order": 4, "drain": 1}
 RUNS_MAX = 4
+KEEP_CONNECTIONS: Mapping[str, int] = {"statement_timeout": 15_000, "pool_recycle": 3600, "max_overflow": 5}
 RUN_SECONDS_MAX = 1800
 
 CONFIG: Mapping[str, object] = {

@@ -54,6 +54,8 @@ class Showing:
         from resources.studio import close_opened
 
         with dg.DagsterInstance.get() as opened:
+            # Keeps its connections: one run would open some forty else.
+            opened.optimize_for_webserver(**instance.KEEP_CONNECTIONS)
             while stage := self._stages.get():
                 show_stage(opened, self._studio, self._episode_id, stage)
             show_gates(opened, self._studio, self._episode_id)
