@@ -270,6 +270,55 @@ def _pine(scene: Scene) -> None:
         )
 
 
+def porch(scene: Scene) -> None:
+    """The front of a house: steps, a door with a lamp, hedges."""
+    scene.sky(0, 0.79)
+    scene.stars_and_moon(0.80, 0.10, low=0.25)
+    wall = scene.lit((188, 184, 172), indoors=False)
+    scene.box(0.06, 0.20, 0.94, 0.70, wall)
+    for index in range(26):
+        y = 0.205 + index * 0.019
+        scene.line([(0.06, y), (0.94, y)], (*darker(wall, 0.35), 110), 0.002)
+    tile = scene.lit((92, 76, 76), indoors=False)
+    scene.quad([(-0.04, 0.215), (0.14, 0.10), (0.86, 0.10), (1.04, 0.215)], tile)
+    scene.quad([(0.26, 0.33), (0.36, 0.275), (0.64, 0.275), (0.74, 0.33)], darker(tile, 0.15))
+    for x in (0.30, 0.70):
+        scene.box(x - 0.016, 0.33, x + 0.016, 0.70, scene.lit((232, 228, 218), indoors=False))
+    door = scene.lit((112, 52, 46), indoors=False)
+    scene.box(0.385, 0.395, 0.615, 0.70, lighter(wall, 0.3))
+    scene.box(0.40, 0.405, 0.60, 0.70, door)
+    for top, bottom in ((0.425, 0.53), (0.55, 0.68)):
+        scene.box(0.425, top, 0.575, bottom, darker(door, 0.18))
+    scene.dot(0.582, 0.555, 0.011, (224, 192, 110))
+    for left in (0.12, 0.755):
+        glass = mix(scene.lit((140, 166, 186), indoors=False), (255, 212, 140), 0.8 * scene.hour.dark)
+        scene.box(left - 0.012, 0.40, left + 0.132, 0.56, lighter(wall, 0.35))
+        scene.box(left, 0.407, left + 0.12, 0.553, glass)
+        scene.line([(left + 0.06, 0.407), (left + 0.06, 0.553)], lighter(wall, 0.3), 0.006)
+        scene.glow(left + 0.06, 0.48, 0.16, 0.4 * scene.hour.dark, (255, 206, 132))
+    scene.box(0.48, 0.345, 0.52, 0.375, (255, 236, 190), radius=0.01)
+    scene.glow(0.5, 0.37, 0.36, 0.25 + 0.5 * scene.hour.dark)
+    stone = scene.lit((150, 146, 140), indoors=False)
+    for step in range(4):
+        scene.box(
+            0.24 - step * 0.035,
+            0.70 + step * 0.022,
+            0.76 + step * 0.035,
+            0.722 + step * 0.022,
+            lighter(stone, 0.12 - step * 0.05),
+        )
+    grass = scene.lit((92, 118, 78), indoors=False)
+    scene.fade(0.785, 1, [(0, grass), (1, darker(grass, 0.3))])
+    for left, right in ((-0.05, 0.24), (0.76, 1.05)):
+        scene.box(left, 0.70, right, 0.79, grass)
+        for index in range(9):
+            x = left + (right - left) * index / 8
+            scene.dot(
+                x, 0.69, 0.05, darker(scene.lit((70, 104, 72), indoors=False), 0.10 * (index % 3)), flat=0.8
+            )
+    scene.quad([(0.36, 0.785), (0.64, 0.785), (0.98, 1.0), (0.02, 1.0)], darker(stone, 0.06))
+
+
 def hills(scene: Scene) -> None:
     """Hills in mist, a path, a tree."""
     scene.sky(0, 0.6)

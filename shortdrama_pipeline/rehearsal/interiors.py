@@ -68,6 +68,152 @@ def corridor(scene: Scene) -> None:
         scene.line([(x, y), (x, y + 0.05)], (90, 96, 100), 0.008)
 
 
+def passage(scene: Scene) -> None:
+    """A corridor of a house or a hotel: doors, wall lamps, a carpet."""
+    vanish, end = (0.5, 0.42), 0.78
+    wall = scene.lit((196, 176, 150))
+    far = {(x, y): perspective((x, y), vanish, end) for x in (-0.2, 1.2) for y in (-0.08, 1.08)}
+    scene.quad([(-0.2, -0.08), (1.2, -0.08), far[1.2, -0.08], far[-0.2, -0.08]], lighter(wall, 0.2))
+    scene.quad([(-0.2, 1.08), (1.2, 1.08), far[1.2, 1.08], far[-0.2, 1.08]], scene.lit((104, 78, 62)))
+    for x, shade in ((-0.2, 0.0), (1.2, 0.14)):
+        scene.quad([(x, -0.08), far[x, -0.08], far[x, 1.08], (x, 1.08)], darker(wall, shade))
+        rail = [perspective((x, y), vanish, d) for y, d in ((0.72, 0), (0.72, end), (0.745, end), (0.745, 0))]
+        scene.quad(rail, darker(wall, 0.35))
+    carpet = [perspective((x, 1.08), vanish, d) for x, d in ((0.14, 0), (0.86, 0), (0.86, end), (0.14, end))]
+    scene.quad(carpet, scene.lit((128, 44, 50)))
+    scene.quad([far[-0.2, -0.08], far[1.2, -0.08], far[1.2, 1.08], far[-0.2, 1.08]], darker(wall, 0.08))
+    scene.box(0.44, 0.38, 0.56, 0.565, scene.lit((112, 76, 56)))
+    scene.dot(0.545, 0.48, 0.006, (220, 188, 110))
+    for x, start in ((-0.2, 0.26), (1.2, 0.18), (-0.2, 0.56), (1.2, 0.52)):
+        span = (1 - start) * 0.24
+        corners = ((0.14, start), (0.14, start + span), (1.08, start + span), (1.08, start))
+        scene.quad([perspective((x, y), vanish, d) for y, d in corners], scene.lit((112, 76, 56)))
+        inner = (
+            (0.22, start + span * 0.2),
+            (0.22, start + span * 0.8),
+            (0.58, start + span * 0.8),
+            (0.58, start + span * 0.2),
+        )
+        scene.quad([perspective((x, y), vanish, d) for y, d in inner], scene.lit((92, 60, 46)))
+    for x, depth in ((-0.2, 0.16), (1.2, 0.10), (-0.2, 0.50), (1.2, 0.46), (-0.2, 0.68), (1.2, 0.66)):
+        spot = perspective((x, 0.30), vanish, depth)
+        size = 0.045 * (1 - depth)
+        scene.dot(spot[0], spot[1], size, (255, 236, 196), flat=1.4)
+        scene.glow(spot[0], spot[1], 0.36 * (1 - depth), 0.35 + 0.3 * scene.hour.dark)
+
+
+def garage(scene: Scene) -> None:
+    """An underground garage: pillars, tubes of light, a parked car."""
+    vanish, end = (0.5, 0.44), 0.80
+    stone = scene.lit((128, 132, 136))
+    scene.box(0, 0, 1, 1, darker(stone, 0.35))
+    scene.quad(
+        [
+            (-0.3, 1.1),
+            (1.3, 1.1),
+            perspective((1.3, 1.1), vanish, end),
+            perspective((-0.3, 1.1), vanish, end),
+        ],
+        darker(stone, 0.15),
+    )
+    scene.quad(
+        [
+            (-0.3, 0.02),
+            (1.3, 0.02),
+            perspective((1.3, 0.02), vanish, end),
+            perspective((-0.3, 0.02), vanish, end),
+        ],
+        darker(stone, 0.5),
+    )
+    for depth in (0.05, 0.38, 0.58, 0.70):
+        tube = [
+            perspective((x, 0.02), vanish, d)
+            for x, d in ((0.40, depth), (0.60, depth), (0.60, depth + 0.03), (0.40, depth + 0.03))
+        ]
+        scene.quad(tube, (236, 246, 250))
+        spot = perspective((0.5, 0.02), vanish, depth)
+        scene.glow(spot[0], spot[1], 0.5 * (1 - depth), 0.4, (220, 238, 248))
+        lane = [
+            perspective((x, 1.1), vanish, d)
+            for x, d in ((0.46, depth), (0.54, depth), (0.54, depth + 0.08), (0.46, depth + 0.08))
+        ]
+        scene.quad(lane, scene.lit((206, 180, 96)))
+    for depth in (0.72, 0.58, 0.36, 0.02):
+        for side in (-1, 1):
+            x = 0.5 + side * 0.50
+            foot, head = perspective((x, 1.1), vanish, depth), perspective((x, 0.0), vanish, depth)
+            wide = 0.11 * (1 - depth)
+            scene.box(
+                foot[0] - wide, head[1], foot[0] + wide, foot[1], darker(stone, 0.1 + 0.15 * (side > 0))
+            )
+            band = foot[1] - (foot[1] - head[1]) * 0.22
+            scene.box(
+                foot[0] - wide, band, foot[0] + wide, band + 0.03 * (1 - depth), scene.lit((206, 170, 60))
+            )
+            if depth < 0.4:
+                scene.write(
+                    "B2",
+                    foot[0],
+                    head[1] + (foot[1] - head[1]) * 0.55,
+                    0.06 * (1 - depth),
+                    scene.lit((226, 226, 220)),
+                )
+    paint = scene.lit((70, 82, 104))
+    scene.blob(
+        [
+            (0.60, 0.70),
+            (0.64, 0.63),
+            (0.71, 0.615),
+            (0.82, 0.62),
+            (0.88, 0.69),
+            (0.93, 0.72),
+            (0.93, 0.775),
+            (0.58, 0.775),
+        ],
+        paint,
+    )
+    scene.quad([(0.645, 0.69), (0.67, 0.637), (0.80, 0.637), (0.84, 0.69)], (34, 40, 52))
+    for x in (0.655, 0.85):
+        scene.dot(x, 0.775, 0.036, (22, 22, 26))
+        scene.dot(x, 0.775, 0.016, (120, 124, 130))
+    scene.glow(0.60, 0.725, 0.06, 0.7, (255, 244, 214))
+
+
+def kitchen(scene: Scene) -> None:
+    wall = scene.lit((210, 206, 194))
+    scene.fade(0, 0.64, [(0, darker(wall, 0.15)), (1, wall)])
+    wood = scene.lit((156, 118, 84))
+    scene.box(0.0, 0.08, 0.34, 0.30, wood)
+    scene.box(0.70, 0.08, 1.0, 0.30, wood)
+    for left in (0.01, 0.175, 0.71, 0.86):
+        scene.box(left + 0.008, 0.09, left + 0.15, 0.29, darker(wood, 0.12))
+        scene.box(left + 0.125, 0.235, left + 0.135, 0.265, scene.lit((220, 214, 200)))
+    scene.window(0.40, 0.14, 0.64, 0.38)
+    for row in range(4):
+        for column in range(16):
+            tone = lighter(wall, 0.2) if (row + column) % 2 else darker(wall, 0.06)
+            scene.box(column * 0.0635, 0.43 + row * 0.027, column * 0.0635 + 0.061, 0.455 + row * 0.027, tone)
+    scene.floor(0.74, (150, 136, 120))
+    scene.box(0, 0.535, 1, 0.556, scene.lit((72, 74, 80)))
+    scene.box(0, 0.556, 1, 0.74, darker(wood, 0.10))
+    for index in range(5):
+        left = 0.01 + index * 0.2
+        scene.box(left, 0.57, left + 0.18, 0.725, darker(wood, 0.24))
+        scene.box(left + 0.07, 0.585, left + 0.11, 0.592, scene.lit((220, 214, 200)))
+    scene.box(0.06, 0.475, 0.17, 0.535, scene.lit((160, 62, 54)), radius=0.02)
+    scene.line([(0.115, 0.475), (0.115, 0.462)], (40, 36, 36), 0.02)
+    for x, tall in ((0.74, 0.07), (0.80, 0.05), (0.86, 0.08)):
+        scene.box(x, 0.535 - tall, x + 0.035, 0.535, scene.lit((120, 146, 132)), radius=0.008)
+    table = lighter(wood, 0.15)
+    scene.quad([(0.14, 0.80), (0.86, 0.80), (1.0, 0.875), (0.0, 0.875)], table)
+    scene.box(0.0, 0.875, 1.0, 0.893, darker(table, 0.3))
+    scene.canvas.ellipse(
+        scene.at(0.66, 0.835), (scene.size[0] * 0.09, scene.size[1] * 0.012), (238, 236, 230)
+    )
+    scene.box(0.30, 0.79, 0.345, 0.835, (214, 232, 240, 150), radius=0.006)
+    scene.pendant(0.52, 0.12, size=0.08)
+
+
 def office(scene: Scene) -> None:
     """A manager's office before a city."""
     wall = scene.lit((92, 98, 112))

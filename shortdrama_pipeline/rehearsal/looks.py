@@ -5,6 +5,14 @@ import random
 from dataclasses import asdict, dataclass
 
 from shortdrama_pipeline.rehearsal.book import Json
+from shortdrama_pipeline.rehearsal.descriptions import (
+    colour,
+    first_of,
+    hair_colour,
+    has,
+    place_of_first,
+    years,
+)
 
 
 def _words(*lines: str) -> tuple[str, ...]:
@@ -31,16 +39,35 @@ _FEMALE_GIVEN = _words(
 _ANCIENT = _words(
     "古代 朝 侠 道士 皇 妃 公子 书生 丫鬟 将军 剑客 长袍 王爷 hanfu ancient dynasty taoist swordsman emperor"
 )
-_COSTUMES = {
-    "coat": _words("医 护士 教授 doctor nurse surgeon scientist"),
-    "suit": _words(
-        "总裁 董事 律师 经理 西装 秘书 老板 主管 ceo boss lawyer manager suit executive banker agent"
+# What somebody is said to wear comes before what their trade wears.
+_GARMENTS = (
+    ("dress", _words("婚纱 连衣裙 裙 礼裙 旗袍 dress gown skirt")),
+    ("coat", _words("白大褂 手术服 lab scrubs")),
+    ("suit", _words("西装 礼服 西服 suit tuxedo blazer")),
+    ("cardigan", _words("开衫 毛衣外套 cardigan")),
+    ("sweater", _words("毛衣 针织 sweater jumper pullover")),
+    ("hoodie", _words("卫衣 连帽衫 帽衫 hoodie")),
+    ("jacket", _words("大衣 风衣 夹克 外套 工装 皮衣 羽绒服 coat jacket overalls parka")),
+    ("uniform", _words("制服 警服 军装 uniform")),
+    ("robe", _words("长袍 道袍 青衫 汉服 袈裟 广袖 robe hanfu")),
+    ("shirt", _words("衬衫 衬衣 shirt")),
+    ("apron", _words("围裙 apron")),
+)
+_TRADES = (
+    ("coat", _words("医生 医师 护士 教授 doctor nurse surgeon scientist")),
+    (
+        "suit",
+        _words(
+            "总裁 董事 律师 经理 秘书 老板 主管 新郎 ceo boss lawyer manager executive banker agent groom"
+        ),
     ),
-    "uniform": _words("警 军人 保安 police officer soldier guard pilot"),
-    "hoodie": _words("学生 快递 骑手 外卖 少年 程序员 student courier rider teen gamer programmer skater"),
-    "dress": _words("新娘 礼服 舞 婚纱 明星 千金 bride dress gown dancer star heiress singer"),
-    "apron": _words("厨 服务员 店员 咖啡师 保姆 chef waiter waitress barista cook housekeeper baker"),
-}
+    ("uniform", _words("警 军人 保安 police officer soldier guard pilot")),
+    ("hoodie", _words("学生 骑手 外卖 少年 程序员 student courier rider teen gamer programmer skater")),
+    ("jacket", _words("快递 司机 工人 记者 侦探 driver worker reporter detective mechanic")),
+    ("dress", _words("新娘 舞 明星 千金 bride dancer star heiress singer")),
+    ("apron", _words("厨 服务员 店员 咖啡师 保姆 chef waiter waitress barista cook housekeeper baker")),
+)
+_SHORT_HAIR, _LONG_HAIR = _words("短发 齐耳 bob"), _words("长发 披肩 长卷发 long")
 _SKINS = ("#f3d3b8", "#ecc4a2", "#e2b48d", "#f6dcc8", "#d9a57c")
 _HAIRS = ("#1d1a1f", "#2b2024", "#3a2723", "#191c26", "#4a2f25")
 _CLOTHES = (
@@ -80,25 +107,11 @@ def look_of(name: str, description: str = "", seed: int = 0) -> Look:
     words = f"{name} {description}".lower()
     female = _is_female(name, words, chance)
     age = _age(words)
-    costume = _costume(words, female=female, chance=chance)
-    if age in ("old", "child") and costume == "dress":
-        costume = "cardigan"
-    clothes = chance.choice(_CLOTHES)
-    if costume == "coat":
-        clothes = "#e8eef0"
-    elif costume == "uniform":
-        clothes = "#27364f"
-    elif costume == "suit" and not female:
-        clothes = chance.choice(("#262c3a", "#33343d", "#3b2f36", "#24384a"))
-    hair = chance.choice(("#b9b6b8", "#d6d3d2", "#8f8d92")) if age == "old" else chance.choice(_HAIRS)
-    styles = _FEMALE_HAIR if female else _MALE_HAIR
-    style = chance.choice(styles)
-    if costume == "robe":
-        style = "topknot" if not female else chance.choice(("palace", "long"))
-    if age == "old":
-        style = "bun" if female else "thin"
-    if age == "child":
-        style = "twin" if female else "crop"
+    costume = _costume(words, description, female=female, age=age, chance=chance)
+    clothes = _clothes(costume, description, female=female, chance=chance)
+    greying = chance.choice(("#b9b6b8", "#d6d3d2", "#8f8d92"))
+    hair = hair_colour(description) or (greying if age == "old" else chance.choice(_HAIRS))
+    style = _hair_style(words, costume, female=female, age=age, chance=chance)
     return Look(
         name=name,
         female=female,
@@ -128,39 +141,62 @@ def from_json(known: Json) -> Look:
     return Look(**known)  # type: ignore[arg-type]
 
 
-def _has(words: str, keys: tuple[str, ...]) -> bool:
-    return _first(words, keys) is not None
-
-
-def _first(words: str, keys: tuple[str, ...]) -> int | None:
-    """Return where a key first stands: Chinese anywhere, English only as a whole word."""
-    spaced = "".join(each if each.isalnum() or each == "." else " " for each in f" {words} ")
-    places = [spaced.find(f" {key} " if key.isascii() else key) for key in keys]
-    return min((each for each in places if each >= 0), default=None)
-
-
 def _is_female(name: str, words: str, chance: random.Random) -> bool:
-    female, male = _first(words, _FEMALE), _first(words, _MALE)
+    female, male = place_of_first(words, _FEMALE), place_of_first(words, _MALE)
     if female is not None and male is not None:
         return female < male
     if female is not None or male is not None:
         return female is not None
-    if any(each in _FEMALE_NAMES for each in name[-2:]) or _has(words, _FEMALE_GIVEN):
+    if any(each in _FEMALE_NAMES for each in name[-2:]) or has(words, _FEMALE_GIVEN):
         return True
     return chance.random() < 0.4
 
 
 def _age(words: str) -> str:
+    """A number decides; without one, what somebody is called."""
+    count = years(words)
+    if count is not None:
+        return "child" if count < 13 else "young" if count < 42 else "middle" if count < 58 else "old"
     for age, keys in (("old", _OLD), ("child", _CHILD), ("middle", _MIDDLE)):
-        if _has(words, keys):
+        if has(words, keys):
             return age
     return "young"
 
 
-def _costume(words: str, *, female: bool, chance: random.Random) -> str:
-    if _has(words, _ANCIENT):
+def _costume(words: str, description: str, *, female: bool, age: str, chance: random.Random) -> str:
+    worn = first_of(description, _GARMENTS)
+    drawn = chance.choice(("blouse", "dress", "cardigan") if female else ("shirt", "jacket", "sweater"))
+    if worn is not None:
+        return worn
+    if has(words, _ANCIENT):
         return "robe"
-    for costume, keys in _COSTUMES.items():
-        if _has(words, keys):
-            return costume
-    return chance.choice(("blouse", "dress", "cardigan") if female else ("shirt", "jacket", "sweater"))
+    costume = first_of(words, _TRADES) or drawn
+    return "cardigan" if age in ("old", "child") and costume == "dress" else costume
+
+
+def _clothes(costume: str, description: str, *, female: bool, chance: random.Random) -> str:
+    drawn = chance.choice(_CLOTHES)
+    dark = chance.choice(("#262c3a", "#33343d", "#3b2f36", "#24384a"))
+    if costume == "coat":
+        return "#e8eef0"
+    named = colour(description)
+    if named is not None:
+        return named
+    if costume == "uniform":
+        return "#27364f"
+    return dark if costume == "suit" and not female else drawn
+
+
+def _hair_style(words: str, costume: str, *, female: bool, age: str, chance: random.Random) -> str:
+    drawn = chance.choice(_FEMALE_HAIR if female else _MALE_HAIR)
+    if costume == "robe":
+        return chance.choice(("palace", "long")) if female else "topknot"
+    if age == "old":
+        return "bun" if female else "thin"
+    if age == "child":
+        return "twin" if female else "crop"
+    if female and has(words, _SHORT_HAIR):
+        return "bob"
+    if female and has(words, _LONG_HAIR) and drawn in ("bob", "bun", "ponytail"):
+        return "long"
+    return drawn

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image, ImageChops
 
 from shortdrama_pipeline.rehearsal import draw, film, voices
+from shortdrama_pipeline.rehearsal.descriptions import colour, years
 from shortdrama_pipeline.rehearsal.looks import look_of
 from shortdrama_pipeline.rehearsal.places import place_of
 from shortdrama_pipeline.rehearsal.prices import price_micros
@@ -311,3 +312,47 @@ def test_a_brief_with_characters_casts_them() -> None:
 )
 def test_a_price_is_whole_micros_rounded_up(kind: str, params: dict[str, object], micros: int) -> None:
     assert price_micros(kind, params) == micros
+
+
+# --- reading descriptions ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("二十六岁，新娘", 26),
+        ("女，31岁", 31),
+        ("十岁的男孩", 10),
+        ("六十多岁", 60),
+        ("thirty-two, thin and alive", 32),
+        ("a man of 38, detective", 38),
+        ("a woman in her forties", 45),
+        ("tired eyes", None),
+    ],
+)
+def test_an_age_is_read(text: str, expected: int | None) -> None:
+    assert years(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("黑色长发，一身白色婚纱", "#f1efea"),
+        ("neat silver hair, blue apron", "#2f5c8f"),
+        ("藏青色西装", "#23324d"),
+        ("brown eyes", None),
+        ("reddish mood", None),
+    ],
+)
+def test_a_colour_is_that_of_the_clothes(text: str, expected: str | None) -> None:
+    assert colour(text) == expected
+
+
+def test_what_is_worn_wins_over_the_trade() -> None:
+    assert look_of("林晚", "二十六岁，新娘，一身白色婚纱，黑色长发").costume == "dress"
+    assert look_of("RUTH", "sixty, mother-in-law, neat silver hair, apron").costume == "apron"
+    assert look_of("顾沉", "二十八岁，医生，深色大衣").costume == "jacket"
+
+
+def test_an_english_word_counts_whole() -> None:
+    assert place_of("Barn door").painter is place_of("nowhere").painter
