@@ -158,6 +158,10 @@ def garage(scene: Scene) -> None:
                     0.06 * (1 - depth),
                     scene.lit((226, 226, 220)),
                 )
+    _parked_car(scene)
+
+
+def _parked_car(scene: Scene) -> None:
     paint = scene.lit((70, 82, 104))
     scene.blob(
         [
