@@ -1,6 +1,6 @@
 """Entries and the balances derived from them, moved in one transaction (V-4, V-5, V-7)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -29,6 +29,11 @@ _OPEN = sa.text(
     "insert into balances (account, currency, balance_micros)"
     " select account, currency, 0 from unnest(cast(:accounts as text[]), cast(:currencies as text[]))"
     " as wanted(account, currency) order by account, currency on conflict do nothing"
+)
+_KNOWN = sa.text(
+    "select account, currency from balances"
+    " join unnest(cast(:accounts as text[]), cast(:currencies as text[]))"
+    " as wanted(account, currency) using (account, currency)"
 )
 _MOVE = sa.text(
     "with moved as (select * from unnest(cast(:accounts as text[]), cast(:currencies as text[]),"
@@ -100,18 +105,20 @@ def load_entries(tx: sa.Connection, *, limit: int, task_id: str | None = None) -
 
 
 def _move(tx: sa.Connection, moved: Mapping[tuple[str, str], int]) -> None:
-    missing = moved
-    for _ in range(2):  # the second round only for accounts that this posting opens
-        if not missing:
-            return
-        found = _apply(tx, missing)
-        missing = {account: delta for account, delta in missing.items() if account not in found}
-        if missing:
-            tx.execute(
-                _OPEN,
-                {"accounts": [each for each, _ in missing], "currencies": [each for _, each in missing]},
-            )
-    assert not missing
+    """Open what is missing before the first balance is locked, so that all locks are taken in one order."""
+    if not moved:
+        return
+    known = {(row.account, row.currency) for row in tx.execute(_KNOWN, _names(moved))}
+    missing = [each for each in moved if each not in known]
+    if missing:
+        tx.execute(_OPEN, _names(missing))
+    found = _apply(tx, moved)
+    assert found == set(moved)
+
+
+def _names(accounts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    pairs = list(accounts)
+    return {"accounts": [each for each, _ in pairs], "currencies": [each for _, each in pairs]}
 
 
 def _apply(tx: sa.Connection, moved: Mapping[tuple[str, str], int]) -> set[tuple[str, str]]:
