@@ -99,7 +99,12 @@ class Canvas:
             self._cover = Image.new("L", large)
             self._cover_draw = ImageDraw.Draw(self._cover)
         else:
-            self.image = base.convert("RGB").resize(large, Image.Resampling.BILINEAR)
+            flat = base.size == (1, 1)
+            self.image = (
+                Image.new("RGB", large, base.getpixel((0, 0)))
+                if flat
+                else base.convert("RGB").resize(large, Image.Resampling.BILINEAR)
+            )
         self._draw = ImageDraw.Draw(self.image, "RGBA")
 
     def _covers(self, fill: Fill) -> bool:
@@ -224,11 +229,16 @@ class Canvas:
         )
 
 
-def blurred(image: Image.Image, radius: float) -> Image.Image:
-    """Return the picture out of focus; done small, since nobody sees the difference."""
+def blurred(image: Image.Image, radius: float, box: tuple[float, float, float, float]) -> Image.Image:
+    """Return a part of the picture, enlarged to its size and out of focus by `radius` of its pixels.
+
+    Done small, since nobody sees the difference.
+    """
     factor = 4 if radius >= 6 else 2
-    small = image.reduce(factor).filter(ImageFilter.GaussianBlur(radius / factor))
-    return small.resize(image.size, Image.Resampling.BICUBIC)
+    zoom = image.width / (box[2] - box[0])
+    small = image.reduce(factor).filter(ImageFilter.GaussianBlur(radius / factor / zoom))
+    part = (box[0] / factor, box[1] / factor, box[2] / factor, box[3] / factor)
+    return small.resize(image.size, Image.Resampling.BILINEAR, box=part)
 
 
 def vignette(size: tuple[int, int], strength: float) -> NDArray[np.float64]:

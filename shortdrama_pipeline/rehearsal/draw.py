@@ -221,16 +221,13 @@ def background(
 ) -> Image.Image:
     """Paint the place as this size of shot sees it: enlarged, out of focus, darker at the edges."""
     zoom, blur = _depth(shot_size)
-    picture = places.paint(place, size, sharp=blur < 4)
-    if zoom > 1:
-        width, height = size[0] / zoom, size[1] / zoom
-        # Different sizes look at different parts of the same place.
-        across = (place.seed >> 8) % 100 / 100
-        left, top = (size[0] - width) * (0.2 + 0.6 * across), (size[1] - height) * 0.42
-        box = (left, top, left + width, top + height)
-        picture = picture.resize(size, Image.Resampling.BICUBIC, box=box)
+    picture = places.paint(place, size, sharp=blur == 0)
+    width, height = size[0] / zoom, size[1] / zoom
+    # Different sizes look at different parts of the same place.
+    across = (place.seed >> 8) % 100 / 100
+    left, top = (size[0] - width) * (0.2 + 0.6 * across), (size[1] - height) * 0.42
     if blur:
-        picture = blurred(picture, blur * size[0] / 1188)
+        picture = blurred(picture, blur * size[0] / 1188, (left, top, left + width, top + height))
     if place.rain:
         picture = Image.blend(picture, Image.new("RGB", size, (70, 82, 106)), 0.28)
     if shot_size in ("wide", "full"):
@@ -249,7 +246,7 @@ def _graded(picture: Image.Image) -> Image.Image:
     factors = vignette(small, 0.42)
     foot = np.clip((np.linspace(0, 1, small[1]) - 0.62) / 0.38, 0, 1)[:, None, None]
     mask = Image.fromarray((np.clip(factors * (1 - 0.30 * foot), 0, 1)[:, :, 0] * 255).astype(np.uint8))
-    shade = mask.resize(picture.size, Image.Resampling.BICUBIC)
+    shade = mask.resize(picture.size, Image.Resampling.BILINEAR)
     return ImageChops.multiply(picture, Image.merge("RGB", (shade, shade, shade)))
 
 
@@ -327,7 +324,7 @@ def _with_shoulder(layer: Image.Image, look: Look, standing: Standing, ambient: 
             hair,
         )
     shape = _tinted(canvas.finished(), mix(ambient, (60, 60, 80), 0.35)).filter(ImageFilter.GaussianBlur(3.2))
-    shape = shape.resize(layer.size, Image.Resampling.BICUBIC)
+    shape = shape.resize(layer.size, Image.Resampling.BILINEAR)
     return Image.alpha_composite(layer, shape)
 
 

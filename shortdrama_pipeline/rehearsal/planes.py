@@ -84,13 +84,15 @@ def _whole(plane: NDArray[np.float32]) -> Image.Image:
 def cut_out(planes: Planes, box: Box, size: tuple[int, int], *, soft: bool = False) -> Planes:
     """Resample `box` (pixels of luma, any fraction) to `size` (even).
 
-    A `soft` picture is out of focus: the nearest pixel is as good as any mean, and much cheaper.
+    A `soft` picture is out of focus: the nearest pixel is as good as any mean, and much cheaper. So it
+    is for colour, which the eye sees far less sharply than light.
     """
-    method = Image.Resampling.NEAREST if soft else Image.Resampling.BILINEAR
 
     def change(plane: Image.Image, part: int) -> Image.Image:
         place = tuple(each / part for each in box)
         wanted = (size[0] // part, size[1] // part)
+        coarse = soft or plane is planes.blue or plane is planes.red
+        method = Image.Resampling.NEAREST if coarse else Image.Resampling.BILINEAR
         return plane.resize(wanted, method, box=place)  # type: ignore[arg-type]
 
     return planes.each(change)
