@@ -110,8 +110,8 @@ def read_word(raw: bytes, *, language: str | None) -> ReadScript:
         remarks += _aside(document)
     except UnreadableScript:
         raise
-    except _DAMAGED:
-        raise unreadable(1, "a damaged Word file", hint="open it in Word, save it again as .docx") from None
+    except _DAMAGED as error:
+        raise unreadable(1, "a damaged Word file", hint="open it in Word, save it again as .docx") from error
     if not any(each.text.strip() for each in paragraphs):
         only = "pictures only, and no text" if any("picture" in each.what for each in remarks) else "no text"
         raise unreadable(1, f"the document has {only}", hint="type the script as text")
@@ -129,8 +129,8 @@ def _refuse_other(raw: bytes) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as package:
             entries = package.infolist()
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-        raise unreadable(1, "a damaged Word file", hint="open it in Word, save it again as .docx") from None
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+        raise unreadable(1, "a damaged Word file", hint="open it in Word, save it again as .docx") from error
     if any(each.flag_bits & 1 for each in entries):
         raise unreadable(1, "the document is encrypted", hint="take the password off")
     unpacked = sum(each.file_size for each in entries)
