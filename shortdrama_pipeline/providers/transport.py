@@ -16,6 +16,7 @@ from urllib.parse import urljoin
 
 import httpx
 
+from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import EgressRefused, MediaInvalid, Outside
 from shortdrama_pipeline.providers import egress
 from shortdrama_pipeline.providers.ports import Binding, HttpAnswer, HttpCall
@@ -84,8 +85,12 @@ async def send_paid_create(
     """
 
     async def before_each_step(step: str, _info: object) -> None:
-        if step.endswith("send_request_headers.started") and not may_send():
-            raise _NotOursAnyMore
+        if step.endswith("send_request_headers.started"):
+            if not may_send():
+                raise _NotOursAnyMore
+            reach(Point.POST_CONNECTED)
+        elif step.endswith("receive_response_headers.started"):
+            reach(Point.POST_SENT)
 
     _answer_sniffio_fast()
     transport = httpx.AsyncHTTPTransport(verify=_tls(request.url), trust_env=False, retries=0)

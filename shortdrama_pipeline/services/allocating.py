@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import UsageError
 from shortdrama_pipeline.rules import allocation, weeks
 from shortdrama_pipeline.services.context import Studio
@@ -71,6 +72,7 @@ def allocate(
             actor=actor,
         ),
     )
+    reach(Point.ALLOCATE_COMMITTED)
     decision = allocation.decide(
         seen.matches, key=key, kind=kind, week_id=week_id, time_zone=time_zone, highest=seen.highest
     )

@@ -13,6 +13,7 @@ from enum import StrEnum
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
+from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import CredentialMissing
 from shortdrama_pipeline.providers.credentials import read_credential
 from shortdrama_pipeline.services.context import Studio
@@ -70,6 +71,7 @@ def receive(
         if verified and not _is_first(tx, channel_id, event_id, notice.external_id):
             return Received(Verdict.REPEATED)
         task_id = jobs.wake(tx, channel_id=channel_id, external_id=notice.external_id)
+    reach(Point.CALLBACK_COMMITTED)
     if task_id is None:
         return Received(Verdict.IGNORED)
     announce(studio.db, task_id)

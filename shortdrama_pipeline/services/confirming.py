@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, ref
 import rfc8785
 import sqlalchemy as sa
 
+from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import (
     Conflict,
     InsufficientFunds,
@@ -141,10 +142,13 @@ def _confirm_together(asked: Sequence[_Asked]) -> list[_Answer]:
     for tries in range(1, TRIES_MAX + 1):
         try:
             with studio.db.begin() as tx:
-                return _Confirming.look(tx, studio, clicks).confirm(clicks)
+                answers = _Confirming.look(tx, studio, clicks).confirm(clicks)
         except sa.exc.IntegrityError as error:
             if tries == TRIES_MAX or not any(name in str(error.orig) for name in _UNIQUE):
                 raise
+        else:
+            reach(Point.CONFIRM_COMMITTED)
+            return answers
     raise AssertionError
 
 
@@ -180,6 +184,7 @@ class _Confirming:
             for currency in sorted({each.total.currency for each in open_now})
         }
         present, deadlines = _see(tx, studio, open_now)
+        reach(Point.CONFIRM_LOCKED)
         return cls(
             tx=tx,
             quotes=locked,
@@ -202,6 +207,7 @@ class _Confirming:
                 grant_rows.consume(self.tx, grant_id, micros=micros, uses=uses)
             quotes.record_confirmed(self.tx, [each.quote_id for each in self.created])
             audit.record_decisions(self.tx, [_decision(each) for each in self.created])
+            reach(Point.CONFIRM_BEFORE_COMMIT)
         return answers
 
     def _decide(self, click: Confirmation) -> _Answer:

@@ -12,6 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import EgressRefused, MediaInvalid, Outside, ShortdramaError
 from shortdrama_pipeline.media.probe import probe, require
 from shortdrama_pipeline.providers.egress import resolve_system
@@ -89,6 +90,7 @@ async def transfer(
                 await park(shift, work, Reason("downloadInterrupted", "resultKnown", {"error": error.code}))
                 return
         await asyncio.sleep(download_pause_ms(tries, jitter_permille=shift.jitter()) / 1000)
+    reach(Point.DOWNLOAD_STORED)
     measured = [await shift.in_thread(_measure, shift, work, each) for each in fetched]
     staged = tuple(StagedFile(each["sha256"], each["bytes"], each["media_type"]) for each in fetched)
     if _is_broken(measured):  # the Attempt stays open, so that the same result may be transferred again
@@ -103,6 +105,7 @@ async def transfer(
         staged=staged,
     )
     answer = await shift.record(change)
+    reach(Point.TRANSFER_COMMITTED)
     if isinstance(answer, Recorded):
         await _register(shift, work.at(answer.now), measured, bill=bill)
 
@@ -147,6 +150,7 @@ async def _register(shift: Shift, work: Work, measured: Sequence[Measured], *, b
     except Exception as error:  # noqa: BLE001 - the result is stored; whatever stopped the row, say so (F08)
         await park(shift, work, Reason("registrationFailed", "transferred", {"error": type(error).__name__}))
         return
+    reach(Point.REGISTER_COMMITTED)
     shift.leases.pop(work.task_id, None)
     if registered:
         shift.count.ingested += 1
@@ -202,6 +206,7 @@ def apply_registrations(tx: sa.Connection, deliveries: Sequence[Delivery]) -> li
     tasks.record_moves(tx, [task_move(each.work.held, Registered(), after_ms=None) for each in valid])
     jobs.record_notes(tx, [JobNote(each.work.attempt_id, registered=True) for each in valid])
     reservations.request_settlement_many(tx, [each.work.task_id for each in valid])
+    reach(Point.REGISTER_BEFORE_COMMIT)
     return [each.work.task_id in ours for each in deliveries]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, assert_never
 
+from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import CredentialMissing, ShortdramaError
 from shortdrama_pipeline.providers.ports import (
     Finished,
@@ -177,6 +178,7 @@ class Poller:
         call = route.adapter.build_query(route.binding, [dict(each.checkpoint) for each in group])
         async with self._slots:
             answer = await shift.queries.ask(route.binding, call, secret=route.credential.secret)
+        reach(Point.POLL_ANSWERED)
         shift.count.polled += 1
         if isinstance(answer, Silent):
             return route, dict.fromkeys(ids, QueryFailed(answer.why))

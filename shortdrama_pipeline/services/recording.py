@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.rules import attempts as attempt_rules
 from shortdrama_pipeline.rules import tasks as task_rules
 from shortdrama_pipeline.rules.attempts import AttemptEvent
@@ -122,6 +123,7 @@ def apply_changes(tx: sa.Connection, changes: Sequence[Change]) -> list[Recorded
         if each.block_ms:
             rate_limits.block(tx, each.block_ms[0], pause_ms=each.block_ms[1])
     _apply_money(tx, valid)
+    reach(Point.OUTCOME_BEFORE_COMMIT)
     done = {each.held.task_id for each in valid}
     return [_after(each) if each.held.task_id in done else Stale(each.held.task_id) for each in changes]
 

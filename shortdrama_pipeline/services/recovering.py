@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import CredentialMissing, ShortdramaError
 from shortdrama_pipeline.providers.ports import AcceptedJob, AnsweredInline, HttpAnswer, Unknown
 from shortdrama_pipeline.providers.transport import Silent
@@ -138,6 +139,7 @@ async def take_over(shift: Shift, poller: Poller) -> int:
     if not await shift.read(tasks.anything_to_take):
         return 0
     found = await shift.in_thread(take)
+    reach(Point.TAKEOVER_COMMITTED)
     for each in found:
         shift.leases[each.work.task_id] = each.work.held.lease_token
         shift.spawn(resume(shift, poller, each), name="resume", task_ids=[each.work.task_id])
@@ -267,6 +269,7 @@ async def look_up(
         await _put_back(shift, work, Reason("outcomeUnknown", "submitStarted", {"look_up": "notOffered"}))
         return
     answer = await shift.queries.ask(route.binding, call, secret=route.credential.secret)
+    reach(Point.LOOKUP_ANSWERED)
     match _read_lookup(route, answer):
         case AcceptedJob() as job:
             await _adopt_job(shift, poller, work, job.external_id, dict(job.checkpoint), route=route)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import ShortdramaError
 from shortdrama_pipeline.rules.ledger import Bill
 from shortdrama_pipeline.rules.money import Money
@@ -47,6 +48,7 @@ def apply_settlements(tx: sa.Connection, due: Sequence[Due]) -> list[bool]:
             for task_id, state in moved.refused.items()
         ],
     )
+    reach(Point.SETTLE_BEFORE_COMMIT)
     return [each.task_id in moved.moved for each in due]
 
 
@@ -59,6 +61,7 @@ async def settle(shift: Shift, task_id: str, *, bill: Bill | None) -> bool:
         charged = await shift.writer.write(SETTLE, Due(task_id, bill))
     except (ShortdramaError, sa.exc.SQLAlchemyError):
         return False  # settlementPending stands in the database; the scan tries again (P-8.3)
+    reach(Point.SETTLE_COMMITTED)
     shift.count.settled += int(charged)
     return charged
 

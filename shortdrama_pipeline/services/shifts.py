@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import Outside
 from shortdrama_pipeline.ids import new_id
 from shortdrama_pipeline.providers.redaction import redact
@@ -104,6 +105,7 @@ class Shift:
     async def record(self, change: Change) -> Recorded | Stale:
         """Commit one decided Change; a Task we no longer own is dropped here."""
         answer = await self.writer.write(CHANGES, change)
+        reach(Point.OUTCOME_COMMITTED)
         move = change.task
         if isinstance(answer, Stale) or (move is not None and not move.keep_lease):
             self.leases.pop(change.held.task_id, None)

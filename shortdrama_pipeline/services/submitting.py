@@ -12,6 +12,7 @@ from typing import Any, assert_never
 
 import sqlalchemy as sa
 
+from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import CredentialMissing, Outside, ShortdramaError
 from shortdrama_pipeline.ids import new_id
 from shortdrama_pipeline.providers.credentials import read_credential
@@ -122,6 +123,7 @@ def prepare(shift: Shift, due: DueTask, *, token: int | None = None) -> Ready | 
             task.task_id, Reason("requestNotBuildable", "notSent", {"error": type(error).__name__}).to_json()
         )
     request = encode(binding, call)
+    reach(Point.CLAIM_PREPARED)
     preparation = Preparation(
         attempt_id=attempt_id,
         task_id=task.task_id,
@@ -170,6 +172,7 @@ def apply_fences(tx: sa.Connection, ready: Sequence[Ready]) -> list[int | None]:
     )
     assert len(fenced) == len(won), "a claimed task without its fence"
     outbox.mark_claimed(tx, [each.task.task_id for each in chosen])
+    reach(Point.FENCE_BEFORE_COMMIT)
     return [tokens.get(each.task.task_id) for each in ready]
 
 
@@ -207,7 +210,9 @@ async def fence_and_check(shift: Shift, ready: Sequence[Ready]) -> list[tuple[Re
     for each, token in zip(ready, tokens, strict=True):
         if token is not None:
             shift.leases[each.task.task_id] = token
+    reach(Point.FENCE_COMMITTED)
     standing = await shift.read(lambda tx: attempts.check_fences(tx, won))
+    reach(Point.FENCE_CHECKED)
     for each in ready:
         if each.preparation.attempt_id in won and each.preparation.attempt_id not in standing:
             shift.leases.pop(each.task.task_id, None)  # not sent, not renewed: recovery says what is known
@@ -238,6 +243,7 @@ async def carry(
     answer = await send_paid_create(
         ready.request, secret=ready.route.credential.secret, may_send=lambda: monotonic_ms() < until_ms
     )
+    reach(Point.POST_ANSWERED)
     sent()
     outcome = _read_answer(ready, answer)
     match outcome:
@@ -310,6 +316,7 @@ async def _accept_inline(shift: Shift, ready: Ready, work: Work, answer: Answere
     except ShortdramaError as error:
         await _accepted_but_not_stored(shift, work, answer, error)
         return
+    reach(Point.INLINE_STORED)
     outputs = [output_json(each, size=size) for each, size in stored]
     contract = ready.route.adapter.contract
     change = Change(
@@ -372,6 +379,7 @@ async def _record_or_receipt(
 
 def _write_receipt(shift: Shift, receipt: receipts.Receipt, secret: str) -> None:
     receipts.write_receipt(shift.studio.settings.home, receipt, secrets=(secret,))
+    reach(Point.RECEIPT_WRITTEN)
 
 
 async def _note_incident(shift: Shift, work: Work, why: str) -> None:

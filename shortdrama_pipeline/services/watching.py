@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import NotReady
 from shortdrama_pipeline.rules.gates import gate_digest
 from shortdrama_pipeline.rules.quality import film_faults
@@ -59,9 +60,11 @@ def deliveries(studio: Studio) -> list[Delivery]:
 
 def mark_delivered(studio: Studio, outbox_ids: Iterable[str]) -> None:
     """Mark outbox rows as sent, after their runs were asked for (P-6.4)."""
+    reach(Point.DISPATCH_PUBLISHED)
     with studio.db.begin() as tx:
         for each in sorted(outbox_ids):
             outbox.mark_sent(tx, each)
+    reach(Point.DISPATCH_MARKED)
 
 
 def due(studio: Studio) -> int:
