@@ -23,11 +23,11 @@ def materialised(studio: Studio, report: StageReport) -> dg.MaterializeResult[An
     picture = thumbnail(studio, report.thumbnail_sha256) if report.thumbnail_sha256 else {}
     return dg.MaterializeResult(
         metadata={
+            **picture,
+            **spent,
             "items": dg.MetadataValue.int(report.done),
             "digest": dg.MetadataValue.text(report.digest),
             "versions": dg.MetadataValue.json(report.versions),
-            **spent,
-            **picture,
         },
         data_version=dg.DataVersion(report.digest),
     )
