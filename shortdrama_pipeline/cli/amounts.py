@@ -16,8 +16,8 @@ def read_amount(text: str, *, currency: str) -> Money:
     try:
         micros = Decimal(number) * MICROS_PER_UNIT
         whole = int(micros)
-    except (ArithmeticError, ValueError):
-        raise UsageError(f"'{text}' is no amount", hint="Write it like 100 or 49.90") from None
+    except (ArithmeticError, ValueError) as error:
+        raise UsageError(f"'{text}' is no amount", hint="Write it like 100 or 49.90") from error
     if whole != micros:
         raise UsageError(f"'{text}' is finer than a millionth", hint="Give at most six decimals")
     return Money(whole, currency)

@@ -63,10 +63,10 @@ def stage(name: str) -> Stage:
     """Return the stage of this name; UsageError names the nearest."""
     try:
         return Stage(name)
-    except ValueError:
+    except ValueError as error:
         names = [str(each) for each in Stage]
         hint = output.nearest(name, names) or f"The stages are: {', '.join(names)}"
-        raise UsageError(f"There is no stage {name!r}", hint=hint) from None
+        raise UsageError(f"There is no stage {name!r}", hint=hint) from error
 
 
 def amount(document: object) -> str:

@@ -37,12 +37,12 @@ def read_bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             raw = file.read(BYTES_MAX + 1)
-    except FileNotFoundError:
-        raise _cannot_open(path, "there is no such file") from None
-    except IsADirectoryError:
-        raise _cannot_open(path, "this is a folder") from None
+    except FileNotFoundError as error:
+        raise _cannot_open(path, "there is no such file") from error
+    except IsADirectoryError as error:
+        raise _cannot_open(path, "this is a folder") from error
     except OSError as error:
-        raise _cannot_open(path, f"it cannot be opened ({error.strerror})") from None
+        raise _cannot_open(path, f"it cannot be opened ({error.strerror})") from error
     if len(raw) > BYTES_MAX:
         raise unreadable(
             1, f"the file is larger than {BYTES_MAX // (1024 * 1024)} MiB", hint="split it into episodes"
@@ -85,7 +85,7 @@ def _text_of(raw: bytes) -> str:
         try:
             return raw.decode("utf-16")
         except UnicodeDecodeError as error:
-            raise unreadable(1, f"broken UTF-16 at byte {error.start}", hint=_EXPORT_HINT) from None
+            raise unreadable(1, f"broken UTF-16 at byte {error.start}", hint=_EXPORT_HINT) from error
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -94,8 +94,8 @@ def _text_of(raw: bytes) -> str:
         raise unreadable(line, "NUL bytes: this is not a text file", hint=_EXPORT_HINT)
     try:
         text = raw.decode("gb18030")
-    except UnicodeDecodeError:
-        raise unreadable(line, "neither UTF-8, UTF-16 nor GB18030", hint=_EXPORT_HINT) from None
+    except UnicodeDecodeError as error:
+        raise unreadable(line, "neither UTF-8, UTF-16 nor GB18030", hint=_EXPORT_HINT) from error
     if not _is_chinese(text):
         raise unreadable(line, "an encoding that is not known", hint=_EXPORT_HINT)
     return text

@@ -210,16 +210,16 @@ def _by_purpose(use: Use) -> tuple[str, str]:
 def _text(value: str, at: str) -> str:
     try:
         value.encode()
-    except UnicodeEncodeError:
-        raise NotReady(f"{at} is not valid Unicode", hint="Remove the broken character", at=at) from None
+    except UnicodeEncodeError as error:
+        raise NotReady(f"{at} is not valid Unicode", hint="Remove the broken character", at=at) from error
     return unicodedata.normalize("NFC", str(value))
 
 
 def _integer(value: Real | Decimal, at: str) -> int:
     try:
         exact = Fraction(str(value))
-    except ValueError:
-        raise NotReady(f"{at} is not a number ({value})", hint="Give a whole number", at=at) from None
+    except ValueError as error:
+        raise NotReady(f"{at} is not a number ({value})", hint="Give a whole number", at=at) from error
     if exact.denominator != 1:
         raise NotReady(
             f"{at} is a fraction ({value}), which has no canonical form",

@@ -89,11 +89,13 @@ def read_price_file(text: str, *, name: str) -> list[Price]:
     try:
         parsed = _PriceFile.model_validate(tomllib.loads(text, parse_float=Decimal))
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{name} is not TOML: {error}", hint="Mend the line it names") from None
+        raise UsageError(f"{name} is not TOML: {error}", hint="Mend the line it names") from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(each) for each in first["loc"])
-        raise UsageError(f"{name}: {place}: {first['msg']}", hint="See docs/prices.md", place=place) from None
+        raise UsageError(
+            f"{name}: {place}: {first['msg']}", hint="See docs/prices.md", place=place
+        ) from error
     return [
         check_price(
             Price(
@@ -191,9 +193,9 @@ def _read(file: Path) -> str:
         if file.stat().st_size > PRICE_FILE_BYTES_MAX:
             raise UsageError(f"{file} is too large for a price list", hint="Name the right file")
         return file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UsageError(f"There is no file {file}", hint="Name a TOML price list") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{file} is not UTF-8 text", hint="Name a TOML price list") from None
+    except FileNotFoundError as error:
+        raise UsageError(f"There is no file {file}", hint="Name a TOML price list") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8 text", hint="Name a TOML price list") from error
     except OSError as error:
         raise Outside(f"{file} cannot be read: {error.strerror}", hint="Check the file's rights") from error

@@ -73,10 +73,10 @@ def _read(file: Path) -> list[Charge]:
         if file.stat().st_size > STATEMENT_BYTES_MAX:
             raise UsageError(f"{file} is too large for a statement", hint="Split it by month")
         text = file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise UsageError(f"There is no file {file}", hint="Name the vendor's statement") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{file} is not UTF-8 text", hint="Give JSON or CSV") from None
+    except FileNotFoundError as error:
+        raise UsageError(f"There is no file {file}", hint="Name the vendor's statement") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8 text", hint="Give JSON or CSV") from error
     except OSError as error:
         raise Outside(f"{file} cannot be read: {error.strerror}", hint="Check the file's rights") from error
     try:
@@ -86,7 +86,7 @@ def _read(file: Path) -> list[Charge]:
             f"{file} cannot be read as a statement: {str(error).splitlines()[0]}",
             hint='Give JSON {"entries": [{"request_id", "charged": {"micros", "currency"}}]}'
             " or CSV with the columns request_id, micros, currency",
-        ) from None
+        ) from error
 
 
 def _json(text: str) -> list[Charge]:
