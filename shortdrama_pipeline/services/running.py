@@ -98,8 +98,28 @@ class Stop:
     digest: str | None = None
     task_ids: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, object]:
-        document: dict[str, object] = {"stage": str(self.stage), "why": self.why}
+    def next_command(self, episode_id: str) -> str:
+        """What a person types to let it go on; a gate's digest binds the word to what was seen."""
+        match self.why:
+            case "quote":
+                return f"shortdrama quote confirm {self.quote_id} --idempotency-key KEY"
+            case "gate":
+                rights = " --rights" if self.stage in RIGHTS else ""
+                return (
+                    f"shortdrama version confirm {episode_id} --stage {self.stage} --digest {self.digest}"
+                    f"{rights}"
+                )
+            case "attention":
+                return f"shortdrama task show {self.task_ids[0]}" if self.task_ids else "shortdrama task list"
+            case _:
+                return f"shortdrama export show {episode_id}"
+
+    def to_json(self, episode_id: str) -> dict[str, object]:
+        document: dict[str, object] = {
+            "stage": str(self.stage),
+            "why": self.why,
+            "next": self.next_command(episode_id),
+        }
         if self.quote_id is not None:
             document |= {
                 "quote_id": self.quote_id,
@@ -133,7 +153,7 @@ def run_episode(
         last=None if until is None else Stage(until),
         progress=progress,
     )
-    return {"episode_id": episode_id, "stopped_at": stop.to_json()}
+    return {"episode_id": episode_id, "stopped_at": stop.to_json(episode_id)}
 
 
 def drive(

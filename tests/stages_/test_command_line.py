@@ -80,6 +80,8 @@ def test_gates_refuse_with_exit_4_and_a_run_stops_with_exit_0(run: Run, studio: 
     assert code == 0
     assert stopped["episode_id"] == episode
     assert (stopped["stopped_at"]["stage"], stopped["stopped_at"]["why"]) == ("script", "gate")
+    code, gate = run(*stopped["stopped_at"]["next"].split()[1:])
+    assert (code, gate["stage"], gate["passed"]) == (0, "script", True)
     assert run("episode", "run", "2026-W32-9")[0] == 3
     assert run("episode", "run", episode, "--until", "scrip")[1]["error"]["hint"] == "Did you mean `script`?"
 
