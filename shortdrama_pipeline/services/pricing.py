@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
@@ -11,14 +11,16 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from shortdrama_pipeline.errors import NotReady, Outside, UsageError
+from shortdrama_pipeline.providers.ports import Binding
 from shortdrama_pipeline.rules.actors import require_person
+from shortdrama_pipeline.rules.plans import input_hash
 from shortdrama_pipeline.rules.prices import Price, PriceUnit, Rate, check_price
 from shortdrama_pipeline.rules.states import MediaKind
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.store import audit, prices
 
 PRICE_FILE_BYTES_MAX = 1_000_000
-FIRST_OPENING = "schedule:first-opening"  # the actor of the embedded list: nobody decided, it shipped
+AT_OPENING = "schedule:first-opening"  # who publishes what shipped or stands in the configuration
 REHEARSAL_PROTOCOL = "rehearsal"
 
 
@@ -119,35 +121,50 @@ def publish_file(studio: Studio, file: Path, *, actor: str) -> list[Published]:
 
 
 def ensure_published(studio: Studio) -> list[Published]:
-    """Give every configured binding that has no price yet the one that ships: rehearsal credits.
+    """Publish what the configuration says: a `[[binding]] price` file, or else the list that ships.
 
-    Called at each opening; after the first it is one SELECT. Other bindings wait for `prices publish`.
+    Called at each opening; when nothing is new it is one SELECT. A file counts when its content was never
+    in force: an edit takes effect at the next opening, a list published by hand since stays in force.
     """
     with studio.db.read() as tx:
-        priced = prices.prices_in_force(tx, list(studio.bindings))
-    missing = [
+        known = prices.load_digests(tx, list(studio.bindings))
+    configured = [
+        price
+        for each in studio.settings.binding
+        if each.price
+        for price in [_configured_price(each.id, Path(each.price))]
+        if input_hash(price.to_json()) not in known.get(each.id, ())
+    ]
+    named = {each.id for each in studio.settings.binding if each.price}
+    unpriced = [
         each
         for each in studio.bindings.values()
-        if each.id not in priced and each.protocol == REHEARSAL_PROTOCOL
+        if each.id not in known and each.id not in named and each.protocol == REHEARSAL_PROTOCOL
     ]
-    if not missing:
+    wanted = [*configured, *_shipped(studio, unpriced)]
+    return _publish(studio, wanted, actor=AT_OPENING) if wanted else []
+
+
+def _configured_price(binding_id: str, file: Path) -> Price:
+    for each in read_price_file(_read(file), name=str(file)):
+        if each.binding_id == binding_id:
+            return each
+    raise UsageError(
+        f"{file} has no price for {binding_id}",
+        hint=f"Add a [[price]] with binding = '{binding_id}'; see docs/prices.md",
+        binding=binding_id,
+    )
+
+
+def _shipped(studio: Studio, bindings: Sequence[Binding]) -> list[Price]:
+    if not bindings:
         return []
-    shipped = rehearsal_prices(studio.settings.studio.currency)
-    by_kind = {each.kind: each for each in shipped}
-    wanted = [
-        Price(
-            binding_id=each.id,
-            kind=MediaKind(each.kind),
-            user=by_kind[MediaKind(each.kind)].user,
-            vendor=by_kind[MediaKind(each.kind)].vendor,
-            delivery_deadline_s=by_kind[MediaKind(each.kind)].delivery_deadline_s,
-            source=by_kind[MediaKind(each.kind)].source,
-            dated=by_kind[MediaKind(each.kind)].dated,
-        )
-        for each in missing
+    by_kind = {each.kind: each for each in rehearsal_prices(studio.settings.studio.currency)}
+    return [
+        replace(by_kind[MediaKind(each.kind)], binding_id=each.id)
+        for each in bindings
         if MediaKind(each.kind) in by_kind
     ]
-    return _publish(studio, wanted, actor=FIRST_OPENING)
 
 
 def rehearsal_prices(currency: str) -> list[Price]:

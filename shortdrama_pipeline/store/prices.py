@@ -75,6 +75,18 @@ def price_ids_in_force(tx: sa.Connection, binding_ids: Sequence[str]) -> dict[st
     return {row.binding_id: (row.price_version_id, int(str(row.body["delivery_deadline_s"]))) for row in rows}
 
 
+def load_digests(tx: sa.Connection, binding_ids: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Per binding that ever had a price, the digests of all it had."""
+    rows = tx.execute(
+        sa.text(
+            "select binding_id, array_agg(digest) as digests from price_versions"
+            " where binding_id = any(cast(:binding_ids as text[])) group by binding_id"
+        ),
+        {"binding_ids": list(binding_ids)},
+    )
+    return {row.binding_id: frozenset(row.digests) for row in rows}
+
+
 def load_history(tx: sa.Connection, binding_id: str) -> list[Mapping[str, object]]:
     """All published prices of a binding, newest first."""
     rows = tx.execute(

@@ -1,5 +1,6 @@
 """Price lists: read exactly, published append-only, the shipped one equal to what its server charges."""
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,12 +14,14 @@ from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.rules.prices import vendor_cost_max
 from shortdrama_pipeline.rules.states import MediaKind
 from shortdrama_pipeline.services.confirming import confirm_quote
+from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.pricing import (
     ensure_published,
     publish_file,
     read_price_file,
     rehearsal_prices,
 )
+from shortdrama_pipeline.settings import BindingSettings
 from tests.money.conftest import PERSON, Rich, image
 
 
@@ -160,3 +163,43 @@ def test_a_binding_without_a_price_is_not_ready_before_a_quote(rich: Rich) -> No
 def test_a_missing_price_file_is_named(rich: Rich, tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         publish_file(rich.studio, tmp_path / "none.toml", actor=PERSON)
+
+
+def _configured(rich: Rich, file: Path, *, binding_id: str = "rehearsal-image") -> Studio:
+    entry = BindingSettings(
+        id=binding_id, kind="image", protocol="rehearsal", model="animatic-1", base_url="http://127.0.0.1:9",
+        credential="env:KEY", allow_private=True, price=str(file),
+    )  # fmt: skip
+    return replace(rich.studio, settings=rich.studio.settings.model_copy(update={"binding": (entry,)}))
+
+
+def test_a_price_file_named_in_the_configuration_is_published_at_opening_and_again_when_it_is_edited(
+    rich: Rich, tmp_path: Path
+) -> None:
+    file = tmp_path / "image.toml"
+    file.write_text(IMAGE)
+    studio = _configured(rich, file)
+    assert [each.binding for each in ensure_published(studio)] == ["rehearsal-image"]
+    assert ensure_published(studio) == []
+    file.write_text(IMAGE.replace("50_000", "70_000"))
+    assert len(ensure_published(studio)) == 1
+    assert rich.plan([image(1)]).total.micros == 70_000
+
+
+def test_a_list_published_by_hand_is_not_replaced_by_the_configured_one_at_the_next_opening(
+    rich: Rich, tmp_path: Path
+) -> None:
+    file = tmp_path / "image.toml"
+    file.write_text(IMAGE)
+    studio = _configured(rich, file)
+    ensure_published(studio)
+    publish(rich, tmp_path, IMAGE.replace("50_000", "90_000"))
+    assert ensure_published(studio) == []
+    assert rich.plan([image(1)]).total.micros == 90_000
+
+
+def test_a_configured_price_file_without_its_binding_is_refused_by_name(rich: Rich, tmp_path: Path) -> None:
+    file = tmp_path / "other.toml"
+    file.write_text(FILE)
+    with pytest.raises(UsageError, match="no price for rehearsal-image"):
+        ensure_published(_configured(rich, file))
