@@ -1,5 +1,8 @@
 """Each misdeed, at the real server, told apart by the real adapter."""
 
+import time
+from pathlib import Path
+
 import httpx
 import pytest
 
@@ -20,7 +23,8 @@ from shortdrama_pipeline.providers.ports import (
     Unrecognised,
 )
 from shortdrama_pipeline.providers.rehearsal import RehearsalAdapter
-from tests.rehearsal_.conftest import Desk
+from shortdrama_pipeline.rehearsal import serving
+from tests.rehearsal_.conftest import Desk, open_desk
 
 ADAPTER = RehearsalAdapter()
 FATES = ("fail", "fail_charged", "expire", "stall")
@@ -201,3 +205,28 @@ def test_a_rule_is_used_as_often_as_it_says(desk: Desk) -> None:
 )
 def test_a_rule_that_means_nothing_is_refused(desk: Desk, rule: dict[str, object]) -> None:
     assert desk.http.post("/v1/rehearsal/faults", json={"rules": [rule]}).status_code == 400
+
+
+def test_a_slow_query_and_a_slow_file_come_late_and_whole(desk: Desk) -> None:
+    desk.script({"fault": "query_slow", "seconds": 0.3}, {"fault": "file_slow", "seconds": 0.3})
+    video = created(desk, "video", "slow-ones")
+    assert isinstance(video, AcceptedJob)
+    begun = time.monotonic()
+    assert isinstance(queried(desk, video.external_id), StillWorking | Finished)
+    assert time.monotonic() - begun >= 0.3
+    result = desk.ended(video.external_id)["result"]
+    assert isinstance(result, dict)
+    begun = time.monotonic()
+    film = desk.http.get(str(result["url"]))
+    assert time.monotonic() - begun >= 0.3
+    assert film.content[4:8] == b"ftyp"
+
+
+def test_rules_in_the_home_are_taken_in_once_and_not_again_after_a_restart(home: Path) -> None:
+    home.mkdir()
+    (home / "faults.json").write_text('{"rules": [{"fault": "content_refused", "times": 1}]}')
+    with open_desk(serving.start(home)) as desk:
+        assert isinstance(created(desk, "image", "first"), Rejected)
+        assert isinstance(created(desk, "image", "second"), AnsweredInline)
+    with open_desk(serving.start(home)) as desk:
+        assert isinstance(created(desk, "image", "third"), AnsweredInline)
