@@ -6,6 +6,8 @@ Grants and Quotes can only be used up, shortened, revoked or closed: never enlar
 
 import sqlalchemy as sa
 
+from shortdrama_pipeline.rules import compensations
+
 APPEND_ONLY = (
     "plans",
     "price_versions",
@@ -19,6 +21,8 @@ APPEND_ONLY = (
     "gates",
     "callbacks",
     "render_plans",
+    "audit_tokens_used",
+    "credential_successions",
 )
 
 _REFUSE = """
@@ -74,10 +78,56 @@ begin
 end $$
 """
 
+_COMPENSATION = """
+create or replace function guard_compensation() returns trigger language plpgsql as $$
+begin
+    if tg_op = 'INSERT' then
+        if new.state <> 'pending' then
+            raise exception 'a compensation begins pending, not %', new.state
+                using errcode = 'check_violation', constraint = 'compensation_birth', table = 'compensation';
+        end if;
+        return new;
+    end if;
+    if row(new.compensation_id, new.source_order_id, new.triggered_at, new.actor)
+       is distinct from row(old.compensation_id, old.source_order_id, old.triggered_at, old.actor)
+       or new.retry_count < old.retry_count
+       or (old.state <> new.state and (old.state, new.state) not in (MOVES))
+       or (old.state in ('done', 'rejected') and old is distinct from new)
+    then
+        raise exception 'compensation %: % cannot become %', old.compensation_id, old.state, new.state
+            using errcode = 'check_violation', constraint = 'compensation_moves', table = 'compensation';
+    end if;
+    return new;
+end $$
+"""
+
+# At the commit: an action without its audit row in the same transaction cannot be (G-306).
+_AUDITED = """
+create or replace function require_audit_row() returns trigger language plpgsql as $$
+declare subject text := case tg_table_name when 'compensation' then to_jsonb(new)->>'compensation_id'
+    else to_jsonb(new)->>'task_id' end;
+begin
+    if not exists (select 1 from audit_log a where a.subject_id = subject
+                   and a.xact = (pg_current_xact_id()::text)::bigint) then
+        raise exception '% of % has no audit row of its transaction', tg_table_name, subject
+            using errcode = 'integrity_constraint_violation', constraint = 'action_has_audit_row',
+                  table = tg_table_name;
+    end if;
+    return null;
+end $$
+"""
+
+_AUDITED_TABLES = {
+    "compensation": "insert or update on compensation deferrable initially deferred for each row",
+    "ledger_entries": "insert on ledger_entries deferrable initially deferred for each row"
+    " when (new.business_key like 'compensate:%%')",
+}
+
 
 def install(connection: sa.Connection) -> None:
     """Create the guarding functions and triggers."""
-    for function in (_REFUSE, _GRANTS, _QUOTES, _BATCHES):
+    moves = ", ".join(f"('{before}', '{after}')" for before, after in sorted(compensations.moves()))
+    for function in (_REFUSE, _GRANTS, _QUOTES, _BATCHES, _COMPENSATION.replace("MOVES", moves), _AUDITED):
         connection.exec_driver_sql(function.replace("%", "%%"))
     for table in APPEND_ONLY:
         _trigger(connection, table, "append_only", "before update or delete", "for each row", "refuse_change")
@@ -86,6 +136,18 @@ def install(connection: sa.Connection) -> None:
         _trigger(connection, table, "guard", "before update", "for each row", f"guard_{table}")
         _trigger(connection, table, "no_delete", "before delete", "for each row", "refuse_change")
         _trigger(connection, table, "no_truncate", "before truncate", "for each statement", "refuse_change")
+    _trigger(
+        connection, "compensation", "guard", "before insert or update", "for each row", "guard_compensation"
+    )
+    _trigger(connection, "compensation", "no_delete", "before delete", "for each row", "refuse_change")
+    _trigger(
+        connection, "compensation", "no_truncate", "before truncate", "for each statement", "refuse_change"
+    )
+    for table, when in _AUDITED_TABLES.items():
+        connection.exec_driver_sql(f"drop trigger if exists {table}_audited on {table}")
+        connection.exec_driver_sql(
+            f"create constraint trigger {table}_audited after {when} execute function require_audit_row()"
+        )
 
 
 def _trigger(connection: sa.Connection, table: str, name: str, when: str, each: str, function: str) -> None:

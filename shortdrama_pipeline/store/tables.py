@@ -9,6 +9,7 @@ Machine tables (tasks, provider_attempts, reservations) carry `state`, `version`
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
+from shortdrama_pipeline.rules.compensations import CompensationState, OpType
 from shortdrama_pipeline.rules.states import (
     AttemptState,
     MediaState,
@@ -246,6 +247,10 @@ tasks = sa.Table(
         "ix_tasks_due_open", "next_action_at",
         postgresql_where=sa.text("state in ('running', 'waitingProvider', 'ingesting', 'needsReconciliation')"),
     ),
+    sa.Index(  # whose delivery deadline may have passed (P-8.5)
+        "ix_tasks_deadline", "deadline_at",
+        postgresql_where=sa.text("state in ('waitingProvider', 'needsReconciliation')"),
+    ),
     sa.Index("ix_tasks_episode", "episode_id", "stage"),
     postgresql_with={"fillfactor": "60"},
 )
@@ -287,6 +292,23 @@ provider_jobs = sa.Table(
     sa.UniqueConstraint("channel_id", "external_id"),
 )
 
+# A job that goes on at its vendor after its Task ended: asked about slowly, kept free of charge (D-10, F14).
+late_results = sa.Table(
+    "late_results", metadata,
+    sa.Column("attempt_id", sa.Text, sa.ForeignKey("provider_attempts.attempt_id"), primary_key=True),
+    _ref("tasks.task_id"), _at("next_action_at", nullable=False), _at("until", nullable=False), _created(),
+    _at("ended_at"), sa.Column("outcome", sa.Text), _json("facts", nullable=True),  # both sides of the money
+    sa.Index("ix_late_results_due", "next_action_at", postgresql_where=sa.text("ended_at is null")),
+    sa.CheckConstraint("(ended_at is null) = (outcome is null)", name="end_has_outcome"),
+)
+
+# A person's word that a new key belongs to the same account of a vendor (F13).
+credential_successions = sa.Table(
+    "credential_successions", metadata,
+    sa.Column("binding_id", sa.Text, primary_key=True), sa.Column("fingerprint", sa.Text, primary_key=True),
+    sa.Column("successor", sa.Text, primary_key=True), _text("evidence"), _text("actor"), _created(),
+)
+
 reservations = sa.Table(
     "reservations", metadata,
     _id("reservation_id"), _ref("tasks.task_id"), _micros("amount_micros"), _text("currency"),
@@ -321,6 +343,31 @@ balances = sa.Table(
     postgresql_with={"fillfactor": "50"},
 )
 
+# Offline compensation (G-304). Every change leaves an `audit_log` row with before and after (G-306).
+compensation = sa.Table(
+    "compensation", metadata,
+    _id("compensation_id"), _text("source_order_id"),  # an execution or a task of ours
+    _text("op_type"), _text("reason"),
+    sa.Column("triggered_at", sa.DateTime(timezone=True), nullable=False, server_default=sa.func.clock_timestamp()),
+    sa.Column("retry_count", sa.Integer, nullable=False, server_default="0"), _text("state"),
+    sa.Column("amount_micros", sa.BigInteger),  # a refund of less than the whole; null is the whole
+    _ref("quotes.quote_id", nullable=True), _ref("executions.execution_id", nullable=True),  # of a reissue
+    _json("last_error", nullable=True), _text("actor"),
+    sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False, server_default=sa.func.clock_timestamp()),
+    _one_of("op_type", OpType), _one_of("state", CompensationState),
+    sa.CheckConstraint("retry_count >= 0", name="retries_counted"),
+    sa.CheckConstraint("amount_micros > 0", name="amount_positive"),
+    sa.Index(
+        "ix_compensation_open", "state", "triggered_at", postgresql_where=sa.text("state not in ('done', 'rejected')")
+    ),
+)
+
+# Audit tokens that acted: each acts once (G-305).
+audit_tokens_used = sa.Table(
+    "audit_tokens_used", metadata,
+    _id("jti"), _text("operator_id"), _ref("compensation.compensation_id"), _created(),
+)
+
 # --- what happened ----------------------------------------------------------------------------------
 
 # Chained per entity; written by triggers for the machines. Append-only (G-204).
@@ -336,6 +383,9 @@ audit_log = sa.Table(  # decisions of people, agents and schedules; append-only
     "audit_log", metadata,
     sa.Column("audit_id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
     _text("action"), _text("subject_id"), _json("facts"), _text("actor"), _created(),
+    # Which transaction wrote it: what moves compensation money is refused without a row of its own (G-306).
+    sa.Column("xact", sa.BigInteger, server_default=sa.text("(pg_current_xact_id()::text)::bigint")),
+    sa.Index("ix_audit_log_subject", "subject_id"),
 )
 
 callbacks = sa.Table(
