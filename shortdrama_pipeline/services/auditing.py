@@ -14,10 +14,11 @@ import sqlalchemy as sa
 from shortdrama_pipeline.errors import ShortdramaError
 from shortdrama_pipeline.media.object_store import ObjectStore
 from shortdrama_pipeline.rules.plans import input_hash
+from shortdrama_pipeline.rules.versions import digest_of
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.store import audit, verification
-from shortdrama_pipeline.store.guards import find_broken_chains
-from shortdrama_pipeline.store.verification import FACTS, LEDGER, Check, Problem
+from shortdrama_pipeline.store.invariants import RESTORE
+from shortdrama_pipeline.store.verification import CHECKS, LEDGER, Problem
 
 LOG_SHOWN_MAX = 10_000
 READ_BYTES = 1 << 20
@@ -46,23 +47,20 @@ def verify_ledger(studio: Studio) -> Verified:
     """Replay the ledger against balances, reservations and vendors' charges (V-4 to V-7, V-16)."""
     with _snapshot(studio) as tx:
         counted = verification.count_facts(tx)
-        problems = _run(tx, LEDGER)
+        problems = [each for name in LEDGER for each in CHECKS[name].find(tx)]
     return Verified(
         counted["ledger_entries"] + counted["balances"] + counted["reservations"], tuple(problems)
     )
 
 
-def verify_all(studio: Studio, *, files: bool = True) -> Verified:
-    """The ledger, the facts, every event chain, every frozen hash and, with `files`, every stored byte."""
+def verify_all(studio: Studio, *, files: bool = True, at_rest: bool = False) -> Verified:
+    """Every invariant, every event chain, every frozen hash and, with `files`, every stored byte.
+
+    `at_rest`: no worker is running, so nothing may be due either (V-15).
+    """
     with _snapshot(studio) as tx:
         counted = verification.count_facts(tx)
-        problems = _run(tx, (*LEDGER, *FACTS))
-        problems += [
-            Problem(
-                "event_chain", f"{entity} {entity_id}", f"event {seq} does not follow from the one before"
-            )
-            for entity, entity_id, seq in find_broken_chains(tx)
-        ]
+        problems = [each for check in CHECKS.values() for each in check.find(tx, at_rest=at_rest)]
         problems += _frozen(tx)
         stored = (
             [(str(row[0]), int(row[1]), str(row[2])) for row in verification.each_file(tx)] if files else []
@@ -89,33 +87,29 @@ def _snapshot(studio: Studio) -> Iterator[sa.Connection]:
         yield tx
 
 
-def _run(tx: sa.Connection, checks: Sequence[Check]) -> list[Problem]:
-    return [problem for check in checks for problem in verification.find_problems(tx, check)]
-
-
-def _frozen(tx: sa.Connection) -> list[Problem]:
+def _frozen(tx: sa.Connection) -> Iterator[Problem]:
     """Recompute what was hashed when it was frozen."""
-    found = [
-        Problem("plan_hash", str(plan_id), "the PlanSnapshot is not what was hashed (P-3.1)")
-        for plan_id, body, stored in verification.each_plan(tx)
-        if input_hash(body) != stored
-    ]
-    return found + [
-        Problem("price_digest", str(price_version_id), "the price is not what was published (D-23)")
-        for price_version_id, body, stored in verification.each_price(tx)
-        if input_hash(body) != stored
-    ]
+    for plan_id, body, stored in verification.each_plan(tx):
+        if input_hash(body) != stored:
+            yield Problem("P-3.1", plan_id, "the PlanSnapshot is not what was hashed", RESTORE)
+    for price_version_id, body, stored in verification.each_price(tx):
+        if input_hash(body) != stored:
+            yield Problem("D-23", price_version_id, "the price is not what was published", RESTORE)
+    for version_id, content, stored in verification.each_version(tx):
+        if digest_of(content) != stored:
+            yield Problem("P-11.4", version_id, "the version is not what its digest says", RESTORE)
 
 
 def _file(objects: ObjectStore, sha256: str, size: int, state: str) -> Iterator[Problem]:
+    hint = "Restore the media folder from a backup, or fetch the result again: `shortdrama task transfer`"
     try:
         with objects.open(sha256) as opened:
             found, read = _hash(opened)
     except ShortdramaError as error:
-        yield Problem("stored_file", sha256, f"a {state} file cannot be read: {error.message}")
+        yield Problem("TT-4", sha256, f"a {state} file cannot be read: {error.message}", hint)
         return
     if (found, read) != (sha256, size):
-        yield Problem("stored_file", sha256, f"a {state} file holds other bytes: {read} of {size}, {found}")
+        yield Problem("TT-4", sha256, f"a {state} file holds other bytes: {read} of {size}, {found}", hint)
 
 
 def _hash(opened: BinaryIO) -> tuple[str, int]:

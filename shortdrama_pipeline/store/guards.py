@@ -6,7 +6,7 @@ never change what was frozen, and each birth and move is an `events` row whose d
 previous one (G-204). `install` is idempotent and runs in the caller's transaction.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
@@ -143,36 +143,53 @@ def install(connection: sa.Connection) -> None:
         import_module("shortdrama_pipeline.store.immutability").install(connection)
 
 
-def find_broken_chains(tx: sa.Connection) -> list[tuple[str, str, int]]:
+def find_broken_chains(
+    tx: sa.Connection, task_ids: Sequence[str] | None = None
+) -> list[tuple[str, str, int]]:
     """Events whose digest does not follow from what they say and from their forerunner (G-204).
 
-    Returns (entity, entity_id, seq). A gap in `seq` counts as broken, and so does a row whose stored
-    digest or state is not that of its last event.
+    Returns (entity, entity_id, seq), of everything or of these Tasks. A gap in `seq` counts as broken, and
+    so does a row whose stored digest or state is not that of its last event.
     """
-    rows = tx.execute(sa.text(_BROKEN)).all()
+    if task_ids is None:
+        rows = tx.execute(sa.text(_BROKEN.format(events=_ALL, rows="", media=_MEDIA))).all()
+    else:
+        query = sa.text(_BROKEN.format(events=_OF_TASKS, rows=_ROWS_OF_TASKS, media=""))
+        rows = tx.execute(query, {"task_ids": list(task_ids)}).all()
     return [(str(row[0]), str(row[1]), int(row[2])) for row in rows]
 
 
+_ALL = "entity in ('task', 'attempt', 'reservation', 'media')"
+_MEDIA = "union all select 'media', sha256, null, state, null from media_files"
+_ROWS_OF_TASKS = " where task_id = any(cast(:task_ids as text[]))"
+_OF_TASKS = f"""
+  (entity, entity_id) in (select 'task', each from unnest(cast(:task_ids as text[])) as each
+    union all select 'attempt', attempt_id from provider_attempts {_ROWS_OF_TASKS}
+    union all select 'reservation', reservation_id from reservations {_ROWS_OF_TASKS})
+"""  # noqa: S608 - names of our tables
 _BROKEN = """
 with chained as (
   select entity, entity_id, seq, from_state, to_state, facts, digest, created_at,
     lag(digest, 1, '') over w as previous, lag(to_state) over w as came_from,
     row_number() over w as place, max(seq) over (partition by entity, entity_id) as last
-  from events where entity in ('task', 'attempt', 'reservation', 'media')
+  from events where {events}
   window w as (partition by entity, entity_id order by seq)
 ), broken as (
   select entity, entity_id, seq from chained
   where seq <> place or from_state is distinct from came_from or digest <> shortdrama_event_digest(
     previous, entity, entity_id, seq, from_state, to_state, facts, created_at)
 ), ends as (select entity, entity_id, seq, to_state, digest from chained where seq = last), heads as (
-  select 'task' as entity, task_id as entity_id, version, state, event_digest from tasks
-  union all select 'attempt', attempt_id, version, state, event_digest from provider_attempts
-  union all select 'reservation', reservation_id, version, state, event_digest from reservations
+  select 'task' as entity, task_id as entity_id, version, state, event_digest from tasks{rows}
+  union all select 'attempt', attempt_id, version, state, event_digest from provider_attempts{rows}
+  union all select 'reservation', reservation_id, version, state, event_digest from reservations{rows}
+  {media}
 )
 select entity, entity_id, seq from broken
 union all
-select h.entity, h.entity_id, h.version from heads h left join ends e using (entity, entity_id)
-where e.digest is distinct from h.event_digest or e.seq is distinct from h.version
+select h.entity, h.entity_id, coalesce(h.version, e.seq, 0)
+  from heads h left join ends e using (entity, entity_id)
+where e.digest is distinct from coalesce(h.event_digest, e.digest)
+  or e.seq is distinct from coalesce(h.version, e.seq)
   or e.to_state is distinct from h.state
 order by 1, 2, 3
 """

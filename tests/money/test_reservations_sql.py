@@ -55,7 +55,7 @@ def test_a_batch_is_settled_released_and_billed_and_the_books_agree(rich: Rich) 
         *(bill(attempt, task, 40_000) for attempt, task in zip(attempts, (first, second), strict=True)),
     )
     assert set(moved.moved) == {first, second}
-    assert release(rich, [third], bill("attempt_failed", third, 10_000)).moved == (third,)
+    assert release(rich, [third], bill(deliver(rich, third), third, 10_000)).moved == (third,)
     wallet = show_wallet(rich.studio)
     assert (wallet.reserved.micros, wallet.settled.micros) == (0, 55_000)
     assert wallet.available.micros == FULL - 55_000
