@@ -86,18 +86,19 @@ async def send_paid_create(
 
     async def before_each_step(step: str, _info: object) -> None:
         if step.endswith("send_request_headers.started"):
+            reach(Point.POST_CONNECTED)
             if not may_send():
                 raise _NotOursAnyMore
-            reach(Point.POST_CONNECTED)
         elif step.endswith("receive_response_headers.started"):
             reach(Point.POST_SENT)
 
     _answer_sniffio_fast()
-    transport = httpx.AsyncHTTPTransport(verify=_tls(request.url), trust_env=False, retries=0)
     timeout = httpx.Timeout(request.timeout_s, connect=CONNECT_S)
     try:
         async with (
-            httpx.AsyncClient(transport=transport, timeout=timeout, trust_env=False) as client,
+            httpx.AsyncClient(
+                transport=WIRES.create(request.url), timeout=timeout, trust_env=False
+            ) as client,
             client.stream(
                 request.method,
                 request.url,
@@ -146,10 +147,7 @@ class QueryClient:
         secure = url.startswith("https:")
         if secure not in self._clients:
             self._clients[secure] = httpx.AsyncClient(
-                verify=_tls(url),
-                trust_env=False,
-                follow_redirects=False,
-                limits=httpx.Limits(max_connections=64, max_keepalive_connections=64),
+                transport=WIRES.query(url), trust_env=False, follow_redirects=False
             )
         return self._clients[secure]
 
@@ -186,7 +184,7 @@ class _fetching:  # noqa: N801 - used like a function
         pinned = target.url._replace(netloc=f"{address}:{target.port}", fragment="").geturl()
         host = target.host if ":" not in target.host else f"[{target.host}]"
         self._client = httpx.Client(
-            verify=_tls(f"{target.scheme}:"),
+            transport=WIRES.fetch(f"{target.scheme}:"),
             trust_env=False,
             follow_redirects=False,
             timeout=httpx.Timeout(DOWNLOAD_READ_S, connect=CONNECT_S),
@@ -303,3 +301,28 @@ def _answer_sniffio_fast() -> None:
 @cache
 def _context() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
+
+
+def _create_wire(url: str) -> httpx.AsyncBaseTransport:
+    return httpx.AsyncHTTPTransport(verify=_tls(url), trust_env=False, retries=0)
+
+
+def _query_wire(url: str) -> httpx.AsyncBaseTransport:
+    limits = httpx.Limits(max_connections=64, max_keepalive_connections=64)
+    return httpx.AsyncHTTPTransport(verify=_tls(url), trust_env=False, limits=limits)
+
+
+def _fetch_wire(url: str) -> httpx.BaseTransport:
+    return httpx.HTTPTransport(verify=_tls(url), trust_env=False)
+
+
+@dataclass(slots=True)
+class Wires:
+    """What carries the bytes of each kind of request; the simulator puts a vendor without a network there."""
+
+    create: Callable[[str], httpx.AsyncBaseTransport] = _create_wire
+    query: Callable[[str], httpx.AsyncBaseTransport] = _query_wire
+    fetch: Callable[[str], httpx.BaseTransport] = _fetch_wire
+
+
+WIRES = Wires()

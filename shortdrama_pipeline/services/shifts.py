@@ -5,7 +5,6 @@ import logging
 import os
 import random
 import socket
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -85,7 +84,7 @@ class Shift:
         self._hands = ThreadPoolExecutor(INGEST_THREADS, thread_name_prefix="hands")
         self._running: set[asyncio.Task[None]] = set()
         self.set_aside: set[str] = set()
-        self._random = random.Random()  # noqa: S311 - jitter
+        self._random = random.Random(new_id("jitter"))  # noqa: S311 - jitter
 
     # --- threads ------------------------------------------------------------------------------------
 
@@ -217,4 +216,5 @@ def describe(error: BaseException) -> str:
 
 
 def monotonic_ms() -> int:
-    return time.monotonic_ns() // 1_000_000
+    """The clock of the event loop we run on, which a simulation may drive."""
+    return int(asyncio.get_running_loop().time() * 1000)
