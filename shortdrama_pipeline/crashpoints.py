@@ -8,6 +8,7 @@ process by the environment (`SHORTDRAMA_CRASH=fence.committed=kill`, read once a
 
 import os
 import signal
+import threading
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -89,7 +90,8 @@ def _plan_from_environment(text: str) -> Handler:
         _note(point, action)
         if action == "fail":
             raise InjectedFailure(str(point))
-        os.kill(os.getpid(), signal.SIGKILL if action == "kill" else signal.SIGSTOP)
+        # To this very thread: the whole process stops all the same, and this thread not an instant later.
+        signal.pthread_kill(threading.get_ident(), signal.SIGKILL if action == "kill" else signal.SIGSTOP)
 
     return act
 
