@@ -47,6 +47,13 @@ class Point(StrEnum):
     SETTLE_COMMITTED = "settle.committed"
     TAKEOVER_COMMITTED = "takeover.committed"
     LOOKUP_ANSWERED = "lookup.answered"
+    DEADLINE_BEFORE_COMMIT = "deadline.before_commit"
+    DEADLINE_COMMITTED = "deadline.committed"
+    LATE_RESULT_BEFORE_COMMIT = "late_result.before_commit"
+    LATE_RESULT_COMMITTED = "late_result.committed"
+    COMPENSATION_BETWEEN = "compensation.between"
+    COMPENSATION_BEFORE_COMMIT = "compensation.before_commit"
+    COMPENSATION_COMMITTED = "compensation.committed"
 
 
 class InjectedFailure(RuntimeError):

@@ -15,6 +15,7 @@ import wave
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -70,6 +71,7 @@ class Job:
     status: str = "succeeded"
     answer: Json = field(default_factory=dict)
     queries: int = 0
+    received_at: str = ""
 
 
 class FakeVendor:
@@ -84,6 +86,8 @@ class FakeVendor:
         self.query_faults: list[Fault] = []
         self.file_faults: list[Fault] = []
         self.polls_until_done = 1
+        self.list_fields = {"id", "client_id", "model", "seed", "received_at", "status"}
+        self.list_page = 100
         self.key = ""
         self.port = 0
         self.files: dict[str, bytes] = {}
@@ -145,7 +149,7 @@ class FakeVendor:
         with self._lock:
             number = len(self.jobs) + 1
             external_id = f"rv_{number}" if kind == "videos" else f"rq_{number}"
-            job = Job(kind, str(seen.body.get("client_id")), external_id, seen.body)
+            job = Job(kind, str(seen.body.get("client_id")), external_id, seen.body, received_at=now())
             self.jobs[external_id] = job
         job.answer = self._answer(job)
         if kind == "videos":
@@ -212,6 +216,27 @@ class FakeVendor:
             for each in found
         ]
 
+    def list_jobs(self, asked: dict[str, list[str]]) -> Json:
+        """The list by time, a page at a time; `list_fields` says what it tells of a job."""
+        since, until = asked["since"][0], asked["until"][0]
+        jobs = [
+            {
+                "id": each.external_id,
+                "client_id": each.client_id,
+                "model": each.body.get("model"),
+                "seed": each.body.get("params", {}).get("seed"),
+                "received_at": each.received_at,
+                "status": each.status,
+            }
+            for each in self.jobs.values()
+            if each.kind == "videos" and since <= each.received_at <= until
+        ]
+        start = int(asked.get("after", ["0"])[0])
+        page = jobs[start : start + self.list_page]
+        more = start + len(page) < len(jobs)
+        shown = [{name: each[name] for name in each if name in self.list_fields} for each in page]
+        return {"jobs": shown, "next": str(start + len(page)) if more else None}
+
     def wait_closing(self, seconds: float) -> None:
         self._closing.wait(seconds)
 
@@ -251,6 +276,8 @@ class _Handler(BaseHTTPRequestHandler):
         fault = vendor.query_faults.pop(0) if vendor.query_faults else Fault()
         if parts.path == "/v1/videos":
             body: Json = {"videos": [vendor.query(each) for each in asked["ids"][0].split(",")]}
+        elif parts.path == "/v1/jobs":
+            body = vendor.list_jobs(asked)
         elif parts.path == "/v1/requests":
             body = {"requests": vendor.lookup(asked["client_id"][0])}
         else:
@@ -305,6 +332,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.wfile.write(body)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 # --- small real media -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from shortdrama_pipeline.cli import output, session
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Tasks: list, show, cancel, query, transfer, regenerate, compensate, release-hold, resolve.",
+    help="Tasks: list, show, cancel, query, transfer, regenerate, compensate, release-hold, adopt, absent.",
 )
 TaskId = Annotated[str, typer.Argument(metavar="TASK")]
 
@@ -42,16 +42,22 @@ def cancel(task_id: TaskId) -> None:
 
 
 @app.command()
-def query(task_id: TaskId) -> None:
-    """QUERY ONLY: ask the vendor about the same request. Buys nothing."""
+def query(
+    task_id: TaskId,
+    *,
+    same_account: Annotated[
+        str, typer.Option(help="where it stands that the channel's new key is of the same account")
+    ] = "",
+) -> None:
+    """QUERY ONLY: ask the vendor about the same request. May cost: no."""
     from shortdrama_pipeline.services.task_actions import query_task
 
-    output.show(query_task(session.open_studio(), task_id, actor=session.actor()))
+    output.show(query_task(session.open_studio(), task_id, actor=session.actor(), same_account=same_account))
 
 
 @app.command()
 def transfer(task_id: TaskId) -> None:
-    """TRANSFER ONLY: fetch the same result again. Buys nothing."""
+    """TRANSFER ONLY: fetch the same result again. May cost: no."""
     from shortdrama_pipeline.services.task_actions import transfer_task
 
     output.show(transfer_task(session.open_studio(), task_id, actor=session.actor()))
@@ -59,7 +65,7 @@ def transfer(task_id: TaskId) -> None:
 
 @app.command()
 def regenerate(task_id: TaskId) -> None:
-    """REGENERATE (MAY COST): plan the same item anew and leave a Quote; confirming that Quote costs."""
+    """REGENERATE: plan the same item anew and leave a Quote. May cost: yes, once that is confirmed."""
     from shortdrama_pipeline.services.task_actions import regenerate_task
 
     planned = regenerate_task(session.open_studio(), task_id, actor=session.actor())
@@ -70,6 +76,8 @@ def regenerate(task_id: TaskId) -> None:
             "input_hash": planned.input_hash,
             "total": planned.total.to_json(),
             "expires_at": planned.expires_at.isoformat(),
+            "action": "regenerate",
+            "may_cost": True,
         }
     )
 
@@ -78,7 +86,7 @@ def regenerate(task_id: TaskId) -> None:
 def compensate(
     task_id: TaskId, *, note: Annotated[str, typer.Option(help="why, for the audit log")] = ""
 ) -> None:
-    """FUND COMPENSATION: give a settled price back at the platform's cost. Touches the ledger only."""
+    """FUND COMPENSATION: give a settled price back, in the ledger only, at the platform's cost."""
     from shortdrama_pipeline.services.task_actions import compensate_task
 
     output.show(compensate_task(session.open_studio(), task_id, actor=session.actor(), note=note))
@@ -93,25 +101,26 @@ def release_hold(task_id: TaskId) -> None:
 
 
 @app.command()
-def resolve(
+def adopt(
     task_id: TaskId,
     *,
-    evidence: Annotated[str, typer.Option(help="where it stands, such as a line of the vendor's console")],
-    external_id: Annotated[str | None, typer.Option(help="the vendor's id, when it was accepted")] = None,
-    not_accepted: Annotated[bool, typer.Option("--not-accepted", help="it was never accepted")] = False,
+    external_id: Annotated[str, typer.Option(help="the vendor's id of the job")],
+    note: Annotated[str, typer.Option(help="where it stands, such as a line of the vendor's console")],
 ) -> None:
-    """State what became of a request that went unanswered."""
-    from shortdrama_pipeline.errors import UsageError
-    from shortdrama_pipeline.services.task_actions import resolve_task
+    """Say which vendor's job an unanswered request became; a person only. May cost: no."""
+    from shortdrama_pipeline.services.task_actions import adopt_task
 
-    if (external_id is None) is not not_accepted:
-        raise UsageError("Say one of the two", hint="Give --external-id ID or --not-accepted")
-    output.show(
-        resolve_task(
-            session.open_studio(),
-            task_id,
-            actor=session.actor(),
-            evidence=evidence,
-            external_id=external_id,
-        )
-    )
+    studio, actor = session.open_studio(), session.actor()
+    output.show(adopt_task(studio, task_id, external_id=external_id, note=note, actor=actor))
+
+
+@app.command()
+def absent(
+    task_id: TaskId,
+    *,
+    note: Annotated[str, typer.Option(help="what shows that the vendor never accepted it")],
+) -> None:
+    """Attest that an unanswered request was never accepted; its price comes back. May cost: no."""
+    from shortdrama_pipeline.services.task_actions import prove_absent_task
+
+    output.show(prove_absent_task(session.open_studio(), task_id, note=note, actor=session.actor()))

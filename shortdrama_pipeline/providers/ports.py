@@ -6,8 +6,11 @@ An adapter builds requests and reads answers; it never opens a connection. The o
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+from shortdrama_pipeline.rules.matching import ListedJob, MatchingFact
 
 Json = dict[str, object]
 ReadMedia = Callable[[str], bytes]  # sha256 -> the stored bytes
@@ -38,6 +41,10 @@ class Contract:
     rejection_codes: Mapping[str, RejectionClass] = field(default_factory=dict)
     lookup_by_client_id: bool = False  # a verified query by our own identity (P-10.4)
     absence_is_proof: bool = False  # may "not found" in that look-up count as non-acceptance?
+    lists_jobs: bool = False  # a list of jobs by time; the adapter is then a ListingAdapter
+    # What of that list is verified to be true to the request. A job is taken for ours without a person
+    # only by these: the reference alone, or model, time and seed together (rules/matching.py).
+    list_verified: frozenset[MatchingFact] = frozenset()
     callback_signed: bool = False
     batch_query_max: int = 1  # jobs one status request may name
     poll_after_ms: int = 2000
@@ -242,3 +249,28 @@ class Adapter(Protocol):
     ) -> CallbackNotice | None:
         """Verify signature over the raw body, timestamp and event id; None for what cannot be read."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ListWindow:
+    """Which jobs are wanted: created from `since` to `until`, both aware and included."""
+
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """One page of a vendor's list; `next_page` names the following one, None at the end."""
+
+    jobs: tuple[ListedJob, ...]
+    next_page: str | None = None
+
+
+@runtime_checkable
+class ListingAdapter(Protocol):
+    """What an adapter can do more where its vendor lists jobs (`contract.lists_jobs`). GETs only."""
+
+    def build_list(self, binding: Binding, window: ListWindow, *, page: str | None) -> HttpCall: ...
+
+    def read_list(self, answer: HttpAnswer) -> ListPage | Unknown: ...

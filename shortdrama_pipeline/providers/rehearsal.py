@@ -6,7 +6,8 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping
-from urllib.parse import quote
+from datetime import UTC, datetime
+from urllib.parse import quote, urlencode
 
 from shortdrama_pipeline.providers.ports import (
     AcceptedJob,
@@ -20,6 +21,8 @@ from shortdrama_pipeline.providers.ports import (
     HttpAnswer,
     HttpCall,
     Json,
+    ListPage,
+    ListWindow,
     Output,
     QueryFailed,
     QueryOutcome,
@@ -31,6 +34,7 @@ from shortdrama_pipeline.providers.ports import (
     Unknown,
     Unrecognised,
 )
+from shortdrama_pipeline.rules.matching import ListedJob, MatchingFact
 
 CALLBACK_AGE_S_MAX = 300
 CREATE_PATHS = {"text": "/v1/text", "image": "/v1/images", "speech": "/v1/speech", "video": "/v1/videos"}
@@ -49,6 +53,8 @@ CONTRACT = Contract(
     },
     lookup_by_client_id=True,
     absence_is_proof=True,
+    lists_jobs=True,
+    list_verified=frozenset(MatchingFact),
     callback_signed=True,
     batch_query_max=50,
     poll_after_ms=1000,
@@ -144,6 +150,25 @@ class RehearsalAdapter:
         accepted = _accepted(requests[0])
         return accepted or Unknown(f"accepted, not answered yet: {requests[0].get('status')}")
 
+    def build_list(self, binding: Binding, window: ListWindow, *, page: str | None) -> HttpCall:  # noqa: ARG002
+        asked = {"since": _written(window.since), "until": _written(window.until)}
+        if page is not None:
+            asked["after"] = page
+        return HttpCall("GET", f"/v1/jobs?{urlencode(asked)}", None, CONTRACT.query_timeout_s)
+
+    def read_list(self, answer: HttpAnswer) -> ListPage | Unknown:
+        """A list that cannot be read whole proves nothing at all."""
+        body = _read(answer.body)
+        jobs = body.get("jobs") if body is not None and answer.status == 200 else None
+        if body is None or not isinstance(jobs, list):
+            return Unknown(f"the list failed: status {answer.status}")
+        try:
+            listed = tuple(_listed(_object(each)) for each in jobs)
+        except (KeyError, TypeError, ValueError):
+            return Unknown("the list holds a job that cannot be read")
+        following = body.get("next")
+        return ListPage(listed, following if isinstance(following, str) and following else None)
+
     def read_callback(
         self, headers: Mapping[str, str], raw_body: bytes, *, secret: bytes | None, now_s: int
     ) -> CallbackNotice | None:
@@ -183,6 +208,36 @@ def _media_names(params: Json) -> list[str]:
         if isinstance(each, dict) and isinstance(each.get("sha256"), str) and each["sha256"] not in names:
             names.append(each["sha256"])
     return names
+
+
+def _listed(item: Json) -> ListedJob:
+    seed = item.get("seed")
+    reference = item.get("client_id")
+    return ListedJob(
+        external_id=_named(item["id"]),
+        created_at=_aware(str(item["received_at"])),
+        model=None if item.get("model") is None else str(item["model"]),
+        seed=seed if isinstance(seed, int) else None,
+        client_reference=reference if isinstance(reference, str) and reference else None,
+        status=str(item.get("status", ""))[:80],
+    )
+
+
+def _named(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("a job without an id")
+    return value
+
+
+def _aware(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError("a time without its zone")
+    return at
+
+
+def _written(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _accepted(body: Json) -> AcceptedJob | AnsweredInline | None:

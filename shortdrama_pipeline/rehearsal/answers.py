@@ -61,5 +61,18 @@ def found(request: Request, path: Path) -> Json:
     return known
 
 
+def listed(request: Request, *, model: str) -> Json:
+    """Return an accepted video as the list of jobs shows it."""
+    return {
+        "id": request.request_id,
+        "client_id": request.client_id,
+        "kind": request.kind,
+        "model": model,
+        "seed": request.params.get("seed"),
+        "received_at": request.received_at,
+        "status": request.status,
+    }
+
+
 def _base64(path: Path) -> str:
     return base64.b64encode(path.read_bytes()).decode()

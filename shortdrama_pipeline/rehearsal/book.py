@@ -175,6 +175,15 @@ class Book:
         )
         return [_request(each) for each in rows]
 
+    def accepted_between(self, since: str, until: str, *, after: str, most: int) -> list[Request]:
+        """Return accepted videos by their time of arrival, both ends included; ids sort by birth."""
+        rows = self._db.execute(
+            "SELECT * FROM requests WHERE accepted AND kind = 'video' AND received_at >= ?"
+            " AND received_at <= ? AND request_id > ? ORDER BY request_id LIMIT ?",
+            (since, until, after, most),
+        )
+        return [_request(each) for each in rows]
+
     def unfinished(self) -> list[Request]:
         rows = self._db.execute(
             "SELECT * FROM requests WHERE status IN ('queued', 'running') ORDER BY received_at, rowid"

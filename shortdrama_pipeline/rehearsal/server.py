@@ -1,4 +1,4 @@
-"""The server: nine addresses on loopback, one book, one bench.
+"""The server: ten addresses on loopback, one book, one bench.
 
 Every request is committed to the book before its answer leaves. The look-up waits for what is just
 arriving, so what it does not list was not accepted.
@@ -32,6 +32,7 @@ from shortdrama_pipeline.rehearsal.refusals import STATUS_BY_CODE, Refused
 LINK_S = 86_400
 ARRIVAL_WAIT_S = 10
 IDS_MAX = 50
+JOBS_PAGE = 100
 KINDS = {"text": "text", "images": "image", "speech": "speech", "videos": "video"}
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -204,6 +205,17 @@ class Provider:
         known = [answers.found(each, answers.result_path(self.bench.results, each)) for each in found]
         return JSONResponse({"requests": known})
 
+    async def list_jobs(self, request: Request) -> Response:
+        """List accepted videos by the time they came, oldest first, a page at a time."""
+        self._check_key(request)
+        asked = request.query_params
+        found = self.book.accepted_between(
+            asked.get("since", ""), asked.get("until", "~"), after=asked.get("after", ""), most=JOBS_PAGE
+        )
+        following = found[-1].request_id if len(found) == JOBS_PAGE else None
+        jobs = [answers.listed(each, model=requests.MODEL) for each in found]
+        return JSONResponse({"jobs": jobs, "next": following})
+
     async def fetch(self, request: Request) -> Response:
         """A finished file, by a link that carries its own seal and end."""
         token, _, seal = request.path_params["token"].rpartition(".")
@@ -253,6 +265,7 @@ def build_app(provider: Provider) -> Starlette:
             *creating,
             Route("/v1/videos", provider.query, methods=["GET"]),
             Route("/v1/requests", provider.look_up, methods=["GET"]),
+            Route("/v1/jobs", provider.list_jobs, methods=["GET"]),
             Route("/v1/files/{token}", provider.fetch, methods=["GET"]),
             Route("/v1/health", provider.health, methods=["GET"]),
             Route("/v1/voices", provider.list_voices, methods=["GET"]),

@@ -48,6 +48,13 @@ class Decision(StrEnum):
     MODIFY = "modify"
 
 
+_AFTER_DECISION: Mapping[Decision, CompensationState] = {
+    Decision.APPROVE: CompensationState.APPROVED,
+    Decision.REJECT: CompensationState.REJECTED,
+    Decision.MODIFY: CompensationState.PENDING,  # changed, it is tried anew, and quoted anew
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Carried:
     """The operation took effect."""
@@ -101,12 +108,10 @@ def advance(state: CompensationState, event: CompensationEvent) -> CompensationS
         case Failed(failures=failures):
             legal_from = {s.PENDING, s.APPROVED}
             to = s.MANUAL_REVIEW if failures >= RETRIES_MAX or state is s.APPROVED else s.PENDING
-        case Decided(decision=Decision.APPROVE):
-            legal_from, to = {s.WAITING_APPROVAL, s.MANUAL_REVIEW}, s.APPROVED
-        case Decided(decision=Decision.REJECT):
-            legal_from, to = {s.PENDING, s.WAITING_APPROVAL, s.MANUAL_REVIEW}, s.REJECTED
-        case Decided(decision=Decision.MODIFY):  # changed, it is tried anew, and quoted anew
-            legal_from, to = {s.PENDING, s.WAITING_APPROVAL, s.MANUAL_REVIEW}, s.PENDING
+        case Decided(decision=decision):
+            legal_from = {s.WAITING_APPROVAL, s.MANUAL_REVIEW}
+            legal_from |= set() if decision is Decision.APPROVE else {s.PENDING}
+            to = _AFTER_DECISION[decision]
         case _:
             assert_never(event)
     if state not in legal_from:

@@ -31,13 +31,19 @@ class Standing:
     money: ReservationState
     held: bool
     has_result: bool
+    late: bool = False  # it ended, and its job goes on at the vendor (F14)
+
+    @property
+    def given_back(self) -> bool:
+        """The price is back although nobody knows yet what became of the request (P-8.5)."""
+        return self.task is TaskState.NEEDS_RECONCILIATION and self.money is ReservationState.RELEASED
 
 
 def allowed_actions(standing: Standing) -> list[TaskAction]:
     """In the order a person should think of them: free ones first."""
     found: list[TaskAction] = []
     waiting = standing.task in {TaskState.WAITING_PROVIDER, TaskState.NEEDS_RECONCILIATION}
-    if waiting and standing.attempt in _OPEN_QUERY:
+    if (waiting and standing.attempt in _OPEN_QUERY) or standing.late:
         found.append(TaskAction.QUERY)
     if standing.task in {TaskState.INGESTING, TaskState.NEEDS_RECONCILIATION} and standing.has_result:
         found.append(TaskAction.TRANSFER)
@@ -48,9 +54,42 @@ def allowed_actions(standing: Standing) -> list[TaskAction]:
         found.append(TaskAction.CANCEL)
     if standing.task is TaskState.SUCCEEDED and standing.money is ReservationState.SETTLED:
         found.append(TaskAction.COMPENSATE)
-    if standing.task in {TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELLED}:
+    if standing.task in {TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELLED} or standing.given_back:
         found.append(TaskAction.REGENERATE)
     return found
+
+
+_COMMANDS = {
+    TaskAction.CANCEL: "shortdrama task cancel {task} (its price comes back)",
+    TaskAction.QUERY: "shortdrama task query {task} (asks about the same request; free)",
+    TaskAction.TRANSFER: "shortdrama task transfer {task} (fetches the same result; free)",
+    TaskAction.REGENERATE: "shortdrama task regenerate {task} (leaves a new Quote; costs once confirmed)",
+    TaskAction.COMPENSATE: "shortdrama task compensate {task} (the ledger alone)",
+    TaskAction.RELEASE_HOLD: "shortdrama task release-hold {task} (once its cause is mended)",
+    TaskAction.RESOLVE: "shortdrama task adopt {task} --external-id ID --note WHERE,"
+    " or shortdrama task absent {task} --note WHERE",
+}
+# What a person who asked for this probably wants, the nearest first.
+_NEAREST = {
+    TaskAction.CANCEL: (TaskAction.QUERY, TaskAction.COMPENSATE),
+    TaskAction.QUERY: (TaskAction.TRANSFER, TaskAction.RELEASE_HOLD, TaskAction.CANCEL),
+    TaskAction.TRANSFER: (TaskAction.QUERY, TaskAction.REGENERATE),
+    TaskAction.REGENERATE: (TaskAction.QUERY, TaskAction.TRANSFER, TaskAction.RESOLVE, TaskAction.CANCEL),
+    TaskAction.COMPENSATE: (TaskAction.QUERY, TaskAction.TRANSFER, TaskAction.CANCEL, TaskAction.REGENERATE),
+    TaskAction.RELEASE_HOLD: (TaskAction.QUERY, TaskAction.TRANSFER, TaskAction.REGENERATE),
+    TaskAction.RESOLVE: (TaskAction.QUERY, TaskAction.TRANSFER, TaskAction.REGENERATE),
+}
+
+
+def instead(action: TaskAction, standing: Standing, *, task_id: str) -> str:
+    """Name the action that is right where `action` is refused."""
+    open_now = allowed_actions(standing)
+    nearest = next((each for each in _NEAREST[action] if each in open_now), None)
+    if nearest is None and open_now:
+        nearest = open_now[0]
+    if nearest is not None:
+        return f"Open now: {_COMMANDS[nearest].format(task=task_id)}"
+    return f"A worker is at it; look again in a moment: shortdrama task show {task_id}"
 
 
 def user_text(state: TaskState, code: str) -> str:
@@ -75,6 +114,7 @@ def user_text(state: TaskState, code: str) -> str:
         "resultLinkGone": "It was made; its link no longer works and is asked for anew.",
         "egressRefused": "The result lies at a place this channel may not be fetched from.",
         "registrationFailed": "It is here; entering it is tried again.",
+        "deadlinePassed": "It did not arrive in time. The price came back; if it still comes, it is free.",
         "grantExpired": "The confirmation ran out before it could be sent. The price came back.",
         "grantRevoked": "The confirmation was revoked before it could be sent. The price came back.",
         "capacity": "The channel is full; it is sent again by itself.",

@@ -15,6 +15,8 @@ import sqlalchemy as sa
 
 from shortdrama_pipeline.errors import Outside
 from shortdrama_pipeline.services.context import Studio
+from shortdrama_pipeline.services.deadlines import pass_deadlines
+from shortdrama_pipeline.services.late_results import look_after
 from shortdrama_pipeline.services.polling import Poller
 from shortdrama_pipeline.services.recovering import TAKE_AT_ONCE, settle_pending, take_over
 from shortdrama_pipeline.services.shifts import LOG, Pace, Shift, describe, monotonic_ms
@@ -264,6 +266,8 @@ class Engine:
                     while await take_over(self.shift, self.poller) == TAKE_AT_ONCE:
                         continue  # a lost worker's thousands are taken in one go (G-104)
                     await settle_pending(self.shift)
+                    await pass_deadlines(self.shift)
+                    await look_after(self.shift)
                     self._unconfigured = await self.shift.read(self._find_unconfigured)
             except Outside as error:
                 LOG.error("engine.scan.failed %s", describe(error))

@@ -7,7 +7,8 @@ person, never `failed` (D-3).
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,17 +19,26 @@ from shortdrama_pipeline.media.probe import probe, require
 from shortdrama_pipeline.providers.egress import resolve_system
 from shortdrama_pipeline.providers.transport import ResultGone, download
 from shortdrama_pipeline.rules.attempts import Concluded
-from shortdrama_pipeline.rules.ledger import Bill
+from shortdrama_pipeline.rules.deadlines import CODE as LATE_CODE
+from shortdrama_pipeline.rules.ledger import COMPENSATION, Bill
 from shortdrama_pipeline.rules.polling import DOWNLOAD_TRIES_MAX, download_pause_ms
 from shortdrama_pipeline.rules.states import AttemptState, MediaKind, MediaState
 from shortdrama_pipeline.rules.tasks import FactsMissing, Registered
 from shortdrama_pipeline.services import settling
 from shortdrama_pipeline.services.batching import Lane
-from shortdrama_pipeline.services.recording import Change, Reason, Recorded, Stale, attempt_move, task_move
+from shortdrama_pipeline.services.recording import (
+    ENGINE_ACTOR,
+    Change,
+    Reason,
+    Recorded,
+    Stale,
+    attempt_move,
+    task_move,
+)
 from shortdrama_pipeline.services.shifts import Shift
-from shortdrama_pipeline.services.work import Work, resolve_channel
+from shortdrama_pipeline.services.work import Work, resolve_binding
 from shortdrama_pipeline.stages.registering import Delivered, StoredOutput, register_results
-from shortdrama_pipeline.store import jobs, media, reservations, tasks
+from shortdrama_pipeline.store import audit, deadlines, jobs, media, reservations, tasks
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.jobs import JobNote
 from shortdrama_pipeline.store.media import Judgement, StagedFile
@@ -55,6 +65,15 @@ class Delivery:
     work: Work
     outputs: tuple[StoredOutput, ...]
     judged: tuple[Judgement, ...]
+    bill: Bill | None = None
+
+
+class Landing(StrEnum):
+    """What became of a delivery at its registration."""
+
+    MISSED = "missed"  # someone else was first
+    IN_TIME = "inTime"
+    LATE = "late"  # past the deadline: free for the user, beside the choice (P-8.5, D-10)
 
 
 async def transfer(
@@ -71,7 +90,7 @@ async def transfer(
     for tries in range(1, DOWNLOAD_TRIES_MAX + 1):
         try:
             while len(fetched) < len(pending):
-                fetched.append(await shift.in_thread(_fetch, shift, work, pending[len(fetched)]))
+                fetched.append(await shift.in_thread(fetch, shift, work, pending[len(fetched)]))
             break
         except EgressRefused as error:
             await park(shift, work, Reason("egressRefused", "resultKnown", {"rule": error.facts.get("rule")}))
@@ -91,7 +110,7 @@ async def transfer(
                 return
         await asyncio.sleep(download_pause_ms(tries, jitter_permille=shift.jitter()) / 1000)
     reach(Point.DOWNLOAD_STORED)
-    measured = [await shift.in_thread(_measure, shift, work, each) for each in fetched]
+    measured = [await shift.in_thread(measure, shift, work, each) for each in fetched]
     staged = tuple(StagedFile(each["sha256"], each["bytes"], each["media_type"]) for each in fetched)
     if _is_broken(measured):  # the Attempt stays open, so that the same result may be transferred again
         await quarantine(shift, work, [judged for _, judged in measured], staged=staged)
@@ -110,10 +129,11 @@ async def transfer(
         await _register(shift, work.at(answer.now), measured, bill=bill)
 
 
-def _fetch(shift: Shift, work: Work, output: OutputJson) -> OutputJson:
+def fetch(shift: Shift, work: Work, output: OutputJson) -> OutputJson:
+    """Bring one output's bytes into the store, past the outbound policy; what lies there stays."""
     if output.get("sha256"):
         return output if "bytes" in output else output | {"bytes": _size(shift, str(output["sha256"]))}
-    binding = resolve_channel(shift.studio, work.channel, accept_credential=True).binding
+    binding, _ = resolve_binding(shift.studio, work.channel)
     chunks = download(
         str(output["url"]), binding, bytes_max=RESULT_BYTES_MAX[work.task.kind], resolve=resolve_system
     )
@@ -127,7 +147,7 @@ def _size(shift: Shift, sha256: str) -> int:
 
 async def deliver(shift: Shift, work: Work, outputs: Sequence[OutputJson], *, bill: Bill | None) -> None:
     """Measure what lies in the store and register it; broken files go to quarantine."""
-    measured = [await shift.in_thread(_measure, shift, work, each) for each in outputs]
+    measured = [await shift.in_thread(measure, shift, work, each) for each in outputs]
     if _is_broken(measured):
         await quarantine(shift, work, [judged for _, judged in measured])
         return
@@ -136,10 +156,10 @@ async def deliver(shift: Shift, work: Work, outputs: Sequence[OutputJson], *, bi
 
 async def _register(shift: Shift, work: Work, measured: Sequence[Measured], *, bill: Bill | None) -> None:
     delivery = Delivery(
-        work, tuple(stored for stored, _ in measured if stored), tuple(judged for _, judged in measured)
+        work, tuple(stored for stored, _ in measured if stored), tuple(judged for _, judged in measured), bill
     )
     try:
-        registered = await shift.writer.write(REGISTER, delivery)
+        landing = await shift.writer.write(REGISTER, delivery)
     except MediaInvalid as error:
         judged = [
             Judgement(each.sha256, MediaState.QUARANTINED, each.media_type, each.probe, _why(error))
@@ -152,8 +172,9 @@ async def _register(shift: Shift, work: Work, measured: Sequence[Measured], *, b
         return
     reach(Point.REGISTER_COMMITTED)
     shift.leases.pop(work.task_id, None)
-    if registered:
+    if landing is not Landing.MISSED:
         shift.count.ingested += 1
+    if landing is Landing.IN_TIME:
         await settling.settle(shift, work.task_id, bill=bill)
 
 
@@ -161,7 +182,8 @@ def _is_broken(measured: Sequence[Measured]) -> bool:
     return not measured or any(judged.state is MediaState.QUARANTINED for _, judged in measured)
 
 
-def _measure(shift: Shift, work: Work, output: OutputJson) -> Measured:
+def measure(shift: Shift, work: Work, output: OutputJson) -> Measured:
+    """Judge stored bytes by what they are, never by what was claimed."""
     sha256, media_type = str(output["sha256"]), str(output["media_type"])
     facts = dict(output.get("facts") or {})
     try:
@@ -188,8 +210,11 @@ def _why(error: Exception) -> dict[str, Any]:
 # --- registration -------------------------------------------------------------------------------------
 
 
-def apply_registrations(tx: sa.Connection, deliveries: Sequence[Delivery]) -> list[bool]:
-    """Publish deliverables and ask for settlement, in one commit (P-8.2). False where someone was first."""
+def apply_registrations(tx: sa.Connection, deliveries: Sequence[Delivery]) -> list[Landing]:
+    """Publish deliverables and ask for settlement, in one commit (P-8.2).
+
+    Whether a delivery is in time is asked here, under the Task's lock; a late one gives the price back.
+    """
     ours = tasks.lock_held(
         tx, [(each.work.task_id, each.work.held.lease_token, each.work.held.state) for each in deliveries]
     )
@@ -202,15 +227,59 @@ def apply_registrations(tx: sa.Connection, deliveries: Sequence[Delivery]) -> li
             raise MediaInvalid(
                 "The same bytes were found broken before", hint="Transfer again: shortdrama task transfer"
             )
-    register_results(tx, [Delivered(each.work.task, each.work.attempt_id, each.outputs) for each in valid])
+    late = deadlines.find_late(tx, [each.work.task_id for each in valid])
+    register_results(
+        tx,
+        [
+            Delivered(each.work.task, each.work.attempt_id, each.outputs, each.work.task_id not in late)
+            for each in valid
+        ],
+    )
     tasks.record_moves(tx, [task_move(each.work.held, Registered(), after_ms=None) for each in valid])
     jobs.record_notes(tx, [JobNote(each.work.attempt_id, registered=True) for each in valid])
-    reservations.request_settlement_many(tx, [each.work.task_id for each in valid])
+    in_time = [each.work.task_id for each in valid if each.work.task_id not in late]
+    reservations.request_settlement_many(tx, in_time)
+    _give_back(tx, [each for each in valid if each.work.task_id in late])
     reach(Point.REGISTER_BEFORE_COMMIT)
-    return [each.work.task_id in ours for each in deliveries]
+    return [_landing(each.work.task_id, ours, late) for each in deliveries]
 
 
-REGISTER: Lane[Delivery, bool] = Lane("register", 30, apply_registrations)
+def _landing(task_id: str, ours: set[str], late: set[str]) -> Landing:
+    if task_id not in ours:
+        return Landing.MISSED
+    return Landing.LATE if task_id in late else Landing.IN_TIME
+
+
+def _give_back(tx: sa.Connection, late: Sequence[Delivery]) -> None:
+    """A late delivery is the user's for free; what the vendor took is the platform's (P-8.5, P-8.6)."""
+    if not late:
+        return
+    bills = [replace(each.bill, platform_bears=True) for each in late if each.bill]
+    task_ids = [each.work.task_id for each in late]
+    reservations.release_many(tx, task_ids, reason={"code": LATE_CODE}, bills=bills, actor=ENGINE_ACTOR)
+    audit.record_decisions(
+        tx,
+        [
+            {
+                "action": "task.late-result",
+                "subject_id": each.work.task_id,
+                "facts": {
+                    "attempt_id": each.work.attempt_id,
+                    "outcome": "delivered",
+                    "user": {"money": "released"},
+                    "provider": {
+                        "cost": None if each.bill is None else each.bill.cost.to_json(),
+                        "account": None if each.bill is None else COMPENSATION,
+                    },
+                },
+                "actor": ENGINE_ACTOR,
+            }
+            for each in late
+        ],
+    )
+
+
+REGISTER: Lane[Delivery, Landing] = Lane("register", 30, apply_registrations)
 
 
 # --- what cannot be delivered now -----------------------------------------------------------------------

@@ -60,7 +60,6 @@ class Waiting:
     since_ms: int
     polls: int = 0
     failures: int = 0
-    accept_credential: bool = False
 
 
 class Poller:
@@ -87,12 +86,9 @@ class Poller:
         external_id: str,
         age_ms: int = 0,
         now: bool = False,
-        accept_credential: bool = False,
     ) -> None:
         """Take up a job whose handle is stored."""
-        waiting = Waiting(
-            work, checkpoint, external_id, monotonic_ms() - age_ms, accept_credential=accept_credential
-        )
+        waiting = Waiting(work, checkpoint, external_id, monotonic_ms() - age_ms)
         self._waiting[work.task_id] = waiting
         adapter = self._shift.studio.adapters.get(str(work.channel.get("protocol")))
         pause_ms = (
@@ -166,11 +162,7 @@ class Poller:
     async def _query(self, group: Sequence[Waiting]) -> tuple[Route | None, dict[str, QueryOutcome]]:
         shift, ids = self._shift, [each.external_id for each in group]
         try:
-            route = await shift.in_thread(
-                lambda: resolve_channel(
-                    shift.studio, group[0].work.channel, accept_credential=group[0].accept_credential
-                )
-            )
+            route = await shift.in_thread(lambda: resolve_channel(shift.studio, group[0].work.channel))
         except CredentialMissing:
             return None, dict.fromkeys(ids, QueryFailed("credentialMissing", auth=True))
         except ChannelLost:
@@ -180,9 +172,7 @@ class Poller:
             answer = await shift.queries.ask(route.binding, call, secret=route.credential.secret)
         reach(Point.POLL_ANSWERED)
         shift.count.polled += 1
-        if isinstance(answer, Silent):
-            return route, dict.fromkeys(ids, QueryFailed(answer.why))
-        return route, _read_query(route, answer, ids)
+        return route, read_answer(route, answer, ids)
 
     async def _judge(self, waiting: Waiting, route: Route | None, outcome: QueryOutcome) -> None:
         """P-7.3: five cases, five reasons, five actions."""
@@ -365,7 +355,10 @@ class Poller:
         return refresh
 
 
-def _read_query(route: Route, answer: HttpAnswer, ids: list[str]) -> dict[str, QueryOutcome]:
+def read_answer(route: Route, answer: HttpAnswer | Silent, ids: list[str]) -> dict[str, QueryOutcome]:
+    """One outcome per asked id, whatever came back."""
+    if isinstance(answer, Silent):
+        return dict.fromkeys(ids, QueryFailed(answer.why))
     try:
         found = route.adapter.read_query(answer, ids)
     except Exception as error:  # noqa: BLE001 - an adapter that stumbles has learnt nothing about the job
@@ -376,7 +369,7 @@ def _read_query(route: Route, answer: HttpAnswer, ids: list[str]) -> dict[str, Q
 def _channel_key(waiting: Waiting) -> tuple[str, ...]:
     channel = waiting.work.channel
     names = ("binding_id", "base_url", "credential", "fingerprint", "protocol", "contract_version", "model")
-    return (*(str(channel.get(each)) for each in names), str(waiting.accept_credential))
+    return tuple(str(channel.get(each)) for each in names)
 
 
 def _alert_kind(code: str) -> str:

@@ -18,7 +18,7 @@ from shortdrama_pipeline.rules.attempts import AttemptEvent
 from shortdrama_pipeline.rules.ledger import Bill
 from shortdrama_pipeline.rules.states import AttemptState, TaskState
 from shortdrama_pipeline.rules.tasks import TaskEvent
-from shortdrama_pipeline.store import alerts, attempts, jobs, media, rate_limits, reservations, tasks
+from shortdrama_pipeline.store import alerts, attempts, audit, jobs, media, rate_limits, reservations, tasks
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.attempts import AttemptMove
 from shortdrama_pipeline.store.jobs import JobNote, NewJob
@@ -38,6 +38,15 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """A person's word behind a Change: written in its transaction, or neither is (D-22)."""
+
+    action: str
+    actor: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """What was decided for one Task. `release` gives the held money back, with its reason."""
 
@@ -52,6 +61,7 @@ class Change:
     bill: Bill | None = None
     alert: Alert | None = None
     block_ms: tuple[str, int] | None = None  # a channel that asked for a pause
+    decision: Decision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +133,7 @@ def apply_changes(tx: sa.Connection, changes: Sequence[Change]) -> list[Recorded
         if each.block_ms:
             rate_limits.block(tx, each.block_ms[0], pause_ms=each.block_ms[1])
     _apply_money(tx, valid)
+    audit.record_decisions(tx, [_decided(each.held, each.decision) for each in valid if each.decision])
     reach(Point.OUTCOME_BEFORE_COMMIT)
     done = {each.held.task_id for each in valid}
     return [_after(each) if each.held.task_id in done else Stale(each.held.task_id) for each in changes]
@@ -158,6 +169,15 @@ def _apply_money(tx: sa.Connection, changes: Sequence[Change]) -> None:
     bills = [each.bill for each in changes if each.bill and each.release is None]
     if bills:
         reservations.book_spend_many(tx, bills, actor=ENGINE_ACTOR)
+
+
+def _decided(held: Held, decision: Decision) -> dict[str, object]:
+    return {
+        "action": decision.action,
+        "subject_id": held.task_id,
+        "facts": dict(decision.facts),
+        "actor": decision.actor,
+    }
 
 
 def _seen(held: Held) -> tuple[str, int, TaskState]:

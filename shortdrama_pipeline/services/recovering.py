@@ -17,40 +17,33 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shortdrama_pipeline.crashpoints import Point, reach
-from shortdrama_pipeline.errors import CredentialMissing, ShortdramaError
-from shortdrama_pipeline.providers.ports import AcceptedJob, AnsweredInline, HttpAnswer, Unknown
-from shortdrama_pipeline.providers.transport import Silent
-from shortdrama_pipeline.rules.attempts import Accepted, Concluded, Proof, ProvenNotAccepted, WentSilent
+from shortdrama_pipeline.errors import CredentialMissing
+from shortdrama_pipeline.rules.attempts import WentSilent
 from shortdrama_pipeline.rules.states import AttemptState, TaskState
 from shortdrama_pipeline.rules.tasks import (
     FactsMissing,
-    FailureProven,
     HandBack,
     HandedBack,
-    JobAccepted,
     ResultKnown,
 )
-from shortdrama_pipeline.services import ingesting, receipts, settling
+from shortdrama_pipeline.services import ingesting, late_results, settling
 from shortdrama_pipeline.services.context import Studio
+from shortdrama_pipeline.services.deadlines import pass_deadlines
 from shortdrama_pipeline.services.polling import Poller
-from shortdrama_pipeline.services.receipts import Receipt
+from shortdrama_pipeline.services.proving import look_up, put_back, stop
 from shortdrama_pipeline.services.recording import (
     Change,
     Held,
     Reason,
     Recorded,
-    Stale,
     attempt_move,
     task_move,
 )
 from shortdrama_pipeline.services.shifts import Pace, Shift, worker_name
-from shortdrama_pipeline.services.submitting import store_inline
-from shortdrama_pipeline.services.work import ChannelLost, Route, Work, bill_of, output_json, resolve_channel
+from shortdrama_pipeline.services.work import ChannelLost, Work, bill_of, resolve_channel
 from shortdrama_pipeline.store import attempts, tasks
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.attempts import Attempt
-from shortdrama_pipeline.store.jobs import JobNote, NewJob
-from shortdrama_pipeline.store.media import StagedFile
 from shortdrama_pipeline.store.tasks import Task
 
 TAKE_AT_ONCE = 256
@@ -94,6 +87,7 @@ async def _recover(studio: Studio, worker: str, pace: Pace) -> RecoverReport:
     beating = asyncio.get_running_loop().create_task(_beat(shift, poller), name="heartbeat")
     taken = 0
     try:
+        await pass_deadlines(shift)
         while True:
             found = await take_over(shift, poller)
             taken += found
@@ -102,6 +96,8 @@ async def _recover(studio: Studio, worker: str, pace: Pace) -> RecoverReport:
             await shift.finish()
             if not found:
                 break
+        await late_results.look_after(shift)
+        await shift.finish()
         await settle_pending(shift)
     finally:
         beating.cancel()
@@ -179,13 +175,13 @@ async def resume(shift: Shift, poller: Poller, found: Found, *, by_person: bool 
         case TaskState.INGESTING, (AttemptState.ACCEPTED | AttemptState.COMPLETED):
             await _ingesting(shift, poller, work, attempt)
         case TaskState.NEEDS_RECONCILIATION, AttemptState.OUTCOME_UNKNOWN:
-            await look_up(shift, poller, work, attempt, by_person=by_person)
+            await look_up(shift, poller, work, attempt)
         case TaskState.NEEDS_RECONCILIATION, AttemptState.COMPLETED:
             await _deliver_again(shift, poller, work, attempt, by_person=by_person)
         case TaskState.NEEDS_RECONCILIATION, _:
-            await _put_back(shift, work, Reason("attemptMissing", "unknown"))
+            await put_back(shift, work, Reason("attemptMissing", "unknown"))
         case _:
-            await _stop(shift, work, "rowsDisagree", "unknown")
+            await stop(shift, work, "rowsDisagree", "unknown")
 
 
 def _found(task: Task, attempt: Attempt | None) -> Found:
@@ -241,186 +237,6 @@ async def _fence_without_answer(shift: Shift, poller: Poller, work: Work, attemp
         await look_up(shift, poller, work.at(answer.now), attempt)
 
 
-# --- proving what became of a silent request ------------------------------------------------------------
-
-
-async def look_up(
-    shift: Shift, poller: Poller, work: Work, attempt: Attempt | None, *, by_person: bool = False
-) -> None:
-    """Adopt a receipt, or ask by our own identity where the contract verified that (P-10.4). Never a POST."""
-    assert attempt is not None
-    receipt = await shift.in_thread(receipts.find_receipt, shift.studio.settings.home, attempt.attempt_id)
-    if receipt is not None:
-        await adopt_receipt(shift, poller, work, receipt)
-        return
-    try:
-        route = await shift.in_thread(
-            lambda: resolve_channel(shift.studio, attempt.channel, accept_credential=by_person)
-        )
-    except CredentialMissing:
-        await _put_back(shift, work, Reason("accessLost", "submitStarted"))
-        return
-    except ChannelLost:
-        await _stop(shift, work, "channelUnresolvable", "submitStarted")
-        return
-    contract = route.adapter.contract
-    call = route.adapter.build_lookup(route.binding, attempt.attempt_id)
-    if not contract.lookup_by_client_id or call is None:
-        await _put_back(shift, work, Reason("outcomeUnknown", "submitStarted", {"look_up": "notOffered"}))
-        return
-    answer = await shift.queries.ask(route.binding, call, secret=route.credential.secret)
-    reach(Point.LOOKUP_ANSWERED)
-    match _read_lookup(route, answer):
-        case AcceptedJob() as job:
-            await _adopt_job(shift, poller, work, job.external_id, dict(job.checkpoint), route=route)
-        case AnsweredInline() as inline:
-            await _adopt_inline(shift, work, inline, route=route)
-        case None if contract.absence_is_proof:
-            await prove_absent(shift, work, {"proof": str(Proof.ABSENCE), "by": "verified look-up"})
-        case None:
-            await _put_back(shift, work, Reason("outcomeUnknown", "submitStarted", {"look_up": "notFound"}))
-        case Unknown():
-            more = {"look_up": "unanswered"}
-            await _put_back(shift, work, Reason("outcomeUnknown", "submitStarted", more))
-
-
-def _read_lookup(route: Route, answer: HttpAnswer | Silent) -> AcceptedJob | AnsweredInline | Unknown | None:
-    if isinstance(answer, Silent):
-        return Unknown(answer.why)
-    try:
-        return route.adapter.read_lookup(answer)
-    except Exception as error:  # noqa: BLE001 - an adapter that stumbles has proven nothing
-        return Unknown(type(error).__name__)
-
-
-async def adopt_receipt(shift: Shift, poller: Poller, work: Work, receipt: Receipt) -> None:
-    """F03: what the vendor said before the database could listen."""
-    if receipt.checkpoint is not None:
-        done = await _adopt_job(
-            shift, poller, work, receipt.external_id, dict(receipt.checkpoint), route=None
-        )
-    else:
-        done = await _adopt_stored(
-            shift,
-            work,
-            receipt.external_id,
-            receipt.outputs,
-            cost=(receipt.cost_micros, receipt.cost_currency),
-            fact="receipt",
-        )
-    if done:
-        await shift.in_thread(receipts.put_away, shift.studio.settings.home, receipt.attempt_id)
-
-
-async def _adopt_job(
-    shift: Shift,
-    poller: Poller,
-    work: Work,
-    external_id: str,
-    checkpoint: dict[str, Any],
-    *,
-    route: Route | None,
-) -> bool:
-    adapter = shift.studio.adapters.get(str(work.channel.get("protocol")))
-    change = Change(
-        held=work.held,
-        task=task_move(work.held, JobAccepted(), after_ms=shift.pace.lease_ms),
-        attempts=(
-            attempt_move(
-                work.attempt_id,
-                AttemptState.OUTCOME_UNKNOWN,
-                Accepted(),
-                external_id=external_id,
-                evidence={"fact": "receipt" if route is None else "lookedUp", "external_id": external_id},
-            ),
-        ),
-        new_job=NewJob(
-            work.attempt_id,
-            str(work.channel["binding_id"]),
-            external_id,
-            checkpoint,
-            adapter.contract.retention_s if adapter else 7 * 86_400,
-        ),
-    )
-    answer = await shift.record(change)
-    if isinstance(answer, Stale):
-        return False
-    poller.add(work.at(answer.now), checkpoint=checkpoint, external_id=external_id, now=True)
-    return True
-
-
-async def _adopt_inline(shift: Shift, work: Work, inline: AnsweredInline, *, route: Route) -> None:
-    try:
-        stored = [await shift.in_thread(store_inline, shift, each) for each in inline.outputs]
-    except ShortdramaError:
-        await _put_back(shift, work, Reason("resultNotStored", "accepted", {"channel": route.binding.id}))
-        return
-    await _adopt_stored(
-        shift,
-        work,
-        inline.external_id,
-        [output_json(each, size=size) for each, size in stored],
-        cost=(inline.cost_micros, inline.cost_currency),
-        fact="lookedUp",
-    )
-
-
-async def _adopt_stored(
-    shift: Shift,
-    work: Work,
-    external_id: str,
-    outputs: list[dict[str, Any]],
-    *,
-    cost: tuple[int, str],
-    fact: str,
-) -> bool:
-    change = Change(
-        held=work.held,
-        task=task_move(work.held, ResultKnown(), after_ms=shift.pace.lease_ms),
-        attempts=(
-            attempt_move(
-                work.attempt_id,
-                AttemptState.OUTCOME_UNKNOWN,
-                Accepted(inline=True),
-                external_id=external_id,
-                evidence={"fact": fact, "external_id": external_id},
-                result={"outputs": outputs},
-                cost=cost,
-            ),
-            attempt_move(work.attempt_id, AttemptState.ACCEPTED, Concluded()),
-        ),
-        new_job=NewJob(
-            work.attempt_id, str(work.channel["binding_id"]), external_id, {}, 7 * 86_400, inline=True
-        ),
-        staged=tuple(StagedFile(each["sha256"], each["bytes"], each["media_type"]) for each in outputs),
-    )
-    answer = await shift.record(change)
-    if isinstance(answer, Stale):
-        return False
-    bill = bill_of(work, cost_micros=cost[0], cost_currency=cost[1])
-    await ingesting.deliver(shift, work.at(answer.now), outputs, bill=bill)
-    return True
-
-
-async def prove_absent(shift: Shift, work: Work, evidence: dict[str, Any]) -> None:
-    """TT-6: absence proven by a verified look-up, or by a person with evidence."""
-    reason = Reason("notAccepted", "rejectedBeforeAcceptance", {"by": str(evidence.get("by", ""))}).to_json()
-    change = Change(
-        held=work.held,
-        task=task_move(work.held, FailureProven(), after_ms=None, reason=reason),
-        attempts=(
-            attempt_move(
-                work.attempt_id,
-                AttemptState.OUTCOME_UNKNOWN,
-                ProvenNotAccepted(Proof.ABSENCE),
-                evidence=evidence,
-            ),
-        ),
-        release=reason,
-    )
-    await shift.record(change)
-
-
 # --- jobs and results -----------------------------------------------------------------------------------
 
 
@@ -431,7 +247,7 @@ async def _accepted(
     assert attempt is not None
     code = str((work.task.reason or {}).get("code"))
     if work.held.state is TaskState.NEEDS_RECONCILIATION and code in FOR_A_PERSON and not by_person:
-        await _put_back(shift, work, Reason(code, "resultKnown"))
+        await put_back(shift, work, Reason(code, "resultKnown"))
         return
     checkpoint, external_id = attempt.checkpoint, attempt.external_id
     if (
@@ -440,18 +256,16 @@ async def _accepted(
         or checkpoint.get("external_id", external_id) != external_id
         or not checkpoint
     ):
-        await _stop(shift, work, "checkpointBroken", "accepted")
+        await stop(shift, work, "checkpointBroken", "accepted")
         return
     try:
-        await shift.in_thread(
-            lambda: resolve_channel(shift.studio, attempt.channel, accept_credential=by_person)
-        )
+        await shift.in_thread(lambda: resolve_channel(shift.studio, attempt.channel))
     except CredentialMissing:
         if work.held.state is TaskState.NEEDS_RECONCILIATION:
-            await _put_back(shift, work, Reason("accessLost", "accepted"))
+            await put_back(shift, work, Reason("accessLost", "accepted"))
             return
     except ChannelLost:
-        await _stop(shift, work, "channelUnresolvable", "accepted")
+        await stop(shift, work, "channelUnresolvable", "accepted")
         return
     poller.add(
         work,
@@ -459,7 +273,6 @@ async def _accepted(
         external_id=external_id,
         age_ms=attempt.accepted_age_s * 1000,
         now=True,
-        accept_credential=by_person,
     )
 
 
@@ -468,7 +281,7 @@ async def _ingesting(shift: Shift, poller: Poller, work: Work, attempt: Attempt 
     assert attempt is not None
     outputs = list((attempt.result or {}).get("outputs") or [])
     if not outputs:
-        await _stop(shift, work, "resultMissing", "resultKnown")
+        await stop(shift, work, "resultMissing", "resultKnown")
         return
     bill = bill_of(work, cost_micros=attempt.provider_cost_micros, cost_currency=attempt.provider_currency)
     if attempt.state == AttemptState.COMPLETED:
@@ -486,49 +299,9 @@ async def _deliver_again(
     """F08: the bytes are there; register them by their hash."""
     assert attempt is not None
     if (work.task.reason or {}).get("code") in FOR_A_PERSON and not by_person:
-        await _put_back(shift, work, Reason("mediaInvalid", "transferred"))
+        await put_back(shift, work, Reason("mediaInvalid", "transferred"))
         return
     change = Change(held=work.held, task=task_move(work.held, ResultKnown(), after_ms=shift.pace.lease_ms))
     answer = await shift.record(change)
     if isinstance(answer, Recorded):
         await _ingesting(shift, poller, work.at(answer.now), attempt)
-
-
-async def _put_back(shift: Shift, work: Work, reason: Reason) -> None:
-    """Nothing new is proven: it waits on, with the latest reason, for a slow look or a person."""
-    body = reason.to_json()
-    if work.task.reason and work.task.reason.get("code") == body["code"]:
-        body = {**work.task.reason, **body}
-    await shift.release_reconciling(work.held, reason=body, after_ms=shift.pace.slow_query_s * 1000)
-
-
-async def _stop(shift: Shift, work: Work, code: str, fact: str) -> None:
-    """P-10.8: stop automatic action, one alarm, wait for a person; nothing is guessed."""
-    reason = Reason(code, fact)
-    alert = Alert(_kind(code), work.task_id, "Automatic recovery stopped", reason.to_json())
-    if work.held.state is TaskState.NEEDS_RECONCILIATION:
-        await shift.release_reconciling(
-            work.held, reason=reason.to_json(), after_ms=shift.pace.slow_query_s * 1000, alert=alert
-        )
-        return
-    change = Change(
-        held=work.held,
-        task=task_move(
-            work.held,
-            FactsMissing(),
-            after_ms=shift.pace.slow_query_s * 1000,
-            reason=reason.to_json(),
-            keep_lease=False,
-        ),
-        job_note=JobNote(work.attempt_id, last_status=code) if work.attempt_id else None,
-        alert=alert,
-    )
-    await shift.record(change)
-    shift.count.reconciling += 1
-
-
-def _kind(code: str) -> str:
-    return {
-        "checkpointBroken": "checkpoint_broken",
-        "channelUnresolvable": "channel_unresolvable",
-    }.get(code, "recovery_stopped")

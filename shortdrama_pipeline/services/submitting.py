@@ -252,9 +252,9 @@ async def carry(
         case AnsweredInline():
             await _accept_inline(shift, ready, work, outcome)
         case Unknown():
-            await _went_silent(
-                shift, work, outcome, can_look_up=ready.route.adapter.contract.lookup_by_client_id
-            )
+            contract = ready.route.adapter.contract
+            can_look_up = contract.lookup_by_client_id or contract.lists_jobs
+            await _went_silent(shift, work, outcome, can_look_up=can_look_up)
         case Rejected():
             again = await _rejected(shift, ready, work, outcome)
             if again is not None:

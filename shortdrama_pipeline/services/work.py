@@ -11,6 +11,7 @@ from shortdrama_pipeline.rules.ledger import Bill
 from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.recording import Held
+from shortdrama_pipeline.store import successions
 from shortdrama_pipeline.store.tasks import Task
 
 CHANNEL_FIELDS = (
@@ -69,12 +70,32 @@ def freeze_channel(binding: Binding, adapter: Adapter, credential: Credential) -
     }
 
 
-def resolve_channel(studio: Studio, channel: Mapping[str, Any], *, accept_credential: bool = False) -> Route:
+def resolve_channel(studio: Studio, channel: Mapping[str, Any]) -> Route:
     """Return the original channel, never another one.
 
     Raises ChannelLost when it is incomplete, not configured any more or spoken by another protocol, and
-    CredentialMissing when its key is away or is another key than the one it was sent with (F13).
+    CredentialMissing when its key is away, or is another key than the one it was sent with and no person
+    has said that both belong to the same account (F13).
     """
+    binding, adapter = resolve_binding(studio, channel)
+    credential = read_credential(channel["credential"])
+    if credential.fingerprint != channel["fingerprint"]:
+        with studio.db.read() as tx:
+            same = successions.is_successor(
+                tx, binding.id, fingerprint=channel["fingerprint"], successor=credential.fingerprint
+            )
+        if not same:
+            raise CredentialMissing(
+                f"The key of {binding.id} is not the one this job was sent with",
+                hint="Restore that key; if this one is of the same account, a person says so: "
+                "shortdrama task query TASK --same-account WHERE-IT-STANDS",
+                binding_id=binding.id,
+            )
+    return Route(binding, adapter, credential)
+
+
+def resolve_binding(studio: Studio, channel: Mapping[str, Any]) -> tuple[Binding, Adapter]:
+    """Return the original channel without its key, as a download needs it. Raises ChannelLost."""
     if any(not isinstance(channel.get(name), str) or not channel.get(name) for name in CHANNEL_FIELDS):
         raise _lost("its record is incomplete", channel)
     binding = studio.bindings.get(channel["binding_id"])
@@ -85,17 +106,10 @@ def resolve_channel(studio: Studio, channel: Mapping[str, Any], *, accept_creden
         raise _lost("the binding speaks another protocol now", channel)
     if adapter.contract.version != channel["contract_version"]:
         raise _lost("the adapter's contract has another version", channel)
-    credential = read_credential(channel["credential"])
-    if credential.fingerprint != channel["fingerprint"] and not accept_credential:
-        raise CredentialMissing(
-            f"The key of {binding.id} is not the one this job was sent with",
-            hint="Restore it, or, when it is another key of the same account: shortdrama task query TASK",
-            binding_id=binding.id,
-        )
     original = replace(
         binding, base_url=channel["base_url"], model=channel["model"], credential=channel["credential"]
     )
-    return Route(original, adapter, credential)
+    return original, adapter
 
 
 def bill_of(work: Work, *, cost_micros: int, cost_currency: str) -> Bill | None:

@@ -61,11 +61,12 @@ class StoredOutput:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What one attempt of a task delivered."""
+    """What one attempt of a task delivered. What came too late is never chosen by itself (D-10)."""
 
     task: PaidTask
     attempt_id: str
     outputs: Sequence[StoredOutput]
+    may_choose: bool = True
 
 
 def register_result(
@@ -96,6 +97,7 @@ def register_results(tx: sa.Connection, results: Sequence[Delivered]) -> list[li
         (each.task, version_ids[0])
         for each, version_ids in zip(results, made, strict=True)
         if version_ids
+        and each.may_choose
         and each.task.state not in _ENDED_WITHOUT_DELIVERY
         and not any(attempt_id == each.attempt_id for attempt_id, _ in known)
     ]

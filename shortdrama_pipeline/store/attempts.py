@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -166,6 +167,46 @@ def load_latest(tx: sa.Connection, task_ids: Sequence[str]) -> dict[str, Attempt
         {"task_ids": list(task_ids)},
     )
     return {row.task_id: Attempt(*(getattr(row, name) for name in Attempt.__slots__)) for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class SilentAttempt:
+    """One Attempt without an answer, by what a vendor's list may tell of it."""
+
+    attempt_id: str
+    model: str
+    submit_started_at: datetime
+    seed: int | None
+
+
+def find_silent(tx: sa.Connection, binding_id: str) -> list[SilentAttempt]:
+    """Every Attempt of a channel whose outcome is unknown, the oldest first."""
+    rows = tx.execute(
+        sa.text(
+            "select a.attempt_id, a.channel->>'model' as model, a.submit_started_at,"
+            " case when jsonb_typeof(t.request->'params'->'seed') = 'number'"
+            " then (t.request->'params'->>'seed')::bigint end as seed"
+            " from provider_attempts a join tasks t using (task_id)"
+            " where a.state = 'outcomeUnknown' and t.state = 'needsReconciliation'"
+            " and t.binding_id = :binding_id order by a.submit_started_at"
+        ),
+        {"binding_id": binding_id},
+    )
+    return [SilentAttempt(*row) for row in rows]
+
+
+def find_known(tx: sa.Connection, binding_id: str, external_ids: Sequence[str]) -> set[str]:
+    """Of these ids of a channel's vendor, those an Attempt of ours has already."""
+    rows = tx.execute(
+        sa.text(
+            "select external_id from provider_jobs where channel_id = :binding_id"
+            " and external_id = any(cast(:ids as text[])) union"
+            " select a.external_id from provider_attempts a join tasks t using (task_id)"
+            " where t.binding_id = :binding_id and a.external_id = any(cast(:ids as text[]))"
+        ),
+        {"binding_id": binding_id, "ids": list(external_ids)},
+    )
+    return set(rows.scalars())
 
 
 def count_proofs(tx: sa.Connection, task_id: str, proof: str) -> int:

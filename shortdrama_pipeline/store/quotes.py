@@ -138,9 +138,11 @@ def find_ordered(tx: sa.Connection, quotes: Sequence[Quote]) -> dict[str, frozen
     """
     rows = tx.execute(
         sa.text(
-            "select item_id, stage, state <> 'succeeded' as at_work, created_at from tasks"
+            "select item_id, stage, state <> 'succeeded' as at_work, created_at from tasks t"
             " where episode_id = any(cast(:episode_ids as text[])) and stage = any(cast(:stages as text[]))"
             " and item_id = any(cast(:item_ids as text[])) and state not in ('failed', 'cancelled')"
+            " and not (state = 'needsReconciliation' and exists (select 1 from reservations r"
+            " where r.task_id = t.task_id and r.state = 'released'))"  # given back past its deadline (P-8.5)
         ),
         {
             "episode_ids": sorted({item.episode_id for quote in quotes for item in quote.items}),

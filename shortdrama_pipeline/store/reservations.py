@@ -127,6 +127,14 @@ def book_spend_many(tx: sa.Connection, bills: Sequence[Bill], *, actor: str) -> 
     _book(tx, [], bills, actor)
 
 
+def load_money(tx: sa.Connection, task_id: str) -> Mapping[str, str]:
+    """State and currency of a task's held sum."""
+    row = tx.execute(
+        sa.text("select state, currency from reservations where task_id = :task_id"), {"task_id": task_id}
+    ).one()
+    return {"state": str(row.state), "currency": str(row.currency)}
+
+
 def load_settled(tx: sa.Connection, task_id: str) -> Money:
     """What the user was charged for a task."""
     row = tx.execute(

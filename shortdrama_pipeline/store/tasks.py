@@ -70,7 +70,8 @@ class TaskMove:
     keep_lease: bool = True
 
 
-# What makes a Grant stop allowing a send, checked again under lock at the fence (P-2.12, P-3.8).
+# What stops a send for good, checked again under lock at the fence (P-2.12, P-3.8): its Grant's end, or
+# a delivery deadline that has passed (P-8.5).
 _GRANT_ENDED = """
   case when g.revoked_at is not null then 'grantRevoked'
        when exists (select 1 from grants b where b.grant_id = g.scope->>'budget_grant_id'
@@ -79,7 +80,8 @@ _GRANT_ENDED = """
        when g.input_hash is distinct from t.input_hash or q.input_hash is distinct from t.input_hash
          or q.state <> 'confirmed' then 'grantOtherInput'
        when not jsonb_exists(g.scope->'bindings', t.binding_id)
-         or not jsonb_exists(g.scope->'items', t.item_id) then 'grantOtherScope' end
+         or not jsonb_exists(g.scope->'items', t.item_id) then 'grantOtherScope'
+       when t.deadline_at <= clock_timestamp() then 'deadlinePassed' end
 """
 _AUTHORITY = """
   join grants g on g.grant_id = t.grant_id join executions e on e.execution_id = t.execution_id

@@ -39,6 +39,8 @@ class QuickAdapter(RehearsalAdapter):
     """The real adapter under a contract a test may vary: polls come soon."""
 
     def __init__(self, **changes: object) -> None:
+        if not changes.get("lookup_by_client_id", True):
+            changes = {"lists_jobs": False} | changes  # a vendor that offers neither, unless a test says so
         self._contract = replace(CONTRACT, **({"poll_after_ms": 15, "poll_max_ms": 40} | changes))  # type: ignore[arg-type]
 
     @property

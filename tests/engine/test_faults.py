@@ -13,7 +13,7 @@ from shortdrama_pipeline.services.confirming import confirm_quote
 from shortdrama_pipeline.services.planning import plan_items
 from shortdrama_pipeline.services.recovering import recover
 from shortdrama_pipeline.services.shifts import Pace
-from shortdrama_pipeline.services.task_actions import query_task, resolve_task, show_task, transfer_task
+from shortdrama_pipeline.services.task_actions import prove_absent_task, query_task, show_task, transfer_task
 from tests.engine.conftest import EPISODE, PERSON, QUICK, STAGES, Shop, item
 from tests.engine.crashing import crash_after_claim, crash_after_fence
 from tests.fake_vendor import Fault, Job, Json, Seen, error
@@ -80,9 +80,9 @@ def test_f01b_an_operator_may_state_absence_with_evidence(shop: Shop) -> None:
     (task_id,) = shop.order(IMAGE)
     crash_after_fence(shop, [task_id])
     shop.drain()
-    resolve_task(shop.studio, task_id, actor=PERSON, evidence="console, 3 May, no such job", external_id=None)
+    prove_absent_task(shop.studio, task_id, actor=PERSON, note="console, 3 May, no such job")
     assert shop.states(task_id) == ("failed", ["rejectedBeforeAcceptance"], "released")
-    (decision,) = shop.rows("select * from audit_log where action = 'task.resolve'")
+    (decision,) = shop.rows("select * from audit_log where action = 'task.absent'")
     assert decision["actor"] == PERSON
 
 
