@@ -89,7 +89,7 @@ GUARDED = (
         moves=_words(attempts.moves()),
         terminal=frozenset(str(each) for each in attempts.TERMINAL),
         frozen=("task_id", "number", "channel", "request_digest", "created_at"),
-        write_once=("external_id", "submit_started_at", "accepted_at", "completed_at"),
+        write_once=("external_id", "submit_started_at", "accepted_at", "completed_at", "fence_number"),
         facts="jsonb_build_object('external_id', r.external_id, 'evidence', r.evidence, 'worker', r.worker, "
         "'lease_token', r.lease_token, 'request_digest', r.request_digest)",
         rising=("lease_token",),

@@ -21,6 +21,8 @@ APPEND_ONLY = (
     "gates",
     "callbacks",
     "render_plans",
+    "fence_blocks",
+    "checkpoints",
     "audit_tokens_used",
     "credential_successions",
 )
@@ -78,6 +80,20 @@ begin
 end $$
 """
 
+_SAFE_MODES = """
+create or replace function guard_safe_modes() returns trigger language plpgsql as $$
+begin
+    if old.ended_at is not null or to_jsonb(new) - array['ended_at', 'ended_by', 'note']
+       is distinct from to_jsonb(old) - array['ended_at', 'ended_by', 'note']
+    then
+        raise exception 'a safe mode is ended once, nothing else'
+            using errcode = 'integrity_constraint_violation', constraint = 'safe_mode_ends_once',
+                  table = 'safe_modes';
+    end if;
+    return new;
+end $$
+"""
+
 _COMPENSATION = """
 create or replace function guard_compensation() returns trigger language plpgsql as $$
 begin
@@ -127,12 +143,20 @@ _AUDITED_TABLES = {
 def install(connection: sa.Connection) -> None:
     """Create the guarding functions and triggers."""
     moves = ", ".join(f"('{before}', '{after}')" for before, after in sorted(compensations.moves()))
-    for function in (_REFUSE, _GRANTS, _QUOTES, _BATCHES, _COMPENSATION.replace("MOVES", moves), _AUDITED):
+    for function in (
+        _REFUSE,
+        _GRANTS,
+        _QUOTES,
+        _BATCHES,
+        _SAFE_MODES,
+        _COMPENSATION.replace("MOVES", moves),
+        _AUDITED,
+    ):
         connection.exec_driver_sql(function.replace("%", "%%"))
     for table in APPEND_ONLY:
         _trigger(connection, table, "append_only", "before update or delete", "for each row", "refuse_change")
         _trigger(connection, table, "no_truncate", "before truncate", "for each statement", "refuse_change")
-    for table in ("grants", "quotes", "batches"):
+    for table in ("grants", "quotes", "batches", "safe_modes"):
         _trigger(connection, table, "guard", "before update", "for each row", f"guard_{table}")
         _trigger(connection, table, "no_delete", "before delete", "for each row", "refuse_change")
         _trigger(connection, table, "no_truncate", "before truncate", "for each statement", "refuse_change")

@@ -267,7 +267,8 @@ provider_attempts = sa.Table(
     _json("evidence", nullable=True),  # what proves the present state
     _json("result", nullable=True),  # outputs: [{slot, url?, sha256?, media_type, facts}]
     _micros("provider_cost_micros"), _text("provider_currency"), _created(),
-    sa.UniqueConstraint("task_id", "number"),
+    sa.Column("fence_number", sa.BigInteger),  # of a block (D-6); written once, with the fence
+    sa.UniqueConstraint("task_id", "number"), sa.UniqueConstraint("fence_number"),
     _one_of("state", AttemptState),
     # One open fence per task: the row that can be won once (T3).
     sa.Index(
@@ -407,6 +408,45 @@ rate_limits = sa.Table(
     _id("channel_id"), sa.Column("tokens_milli", sa.BigInteger, nullable=False),
     sa.Column("refilled_at", sa.DateTime(timezone=True), nullable=False),
     _at("blocked_until"),  # a vendor said Retry-After
+)
+
+# One breaker per channel (G-302), shared by all workers like its rate. No row: nothing ever failed in a row.
+breakers = sa.Table(
+    "breakers", metadata,
+    _id("channel_id"), sa.Column("failures", sa.Integer, nullable=False, server_default="0"),  # in a row
+    _at("opened_at"), _at("try_at"),  # null: closed. From `try_at` one item may try
+    _text("cause", nullable=True),
+)
+
+# --- safety -----------------------------------------------------------------------------------------
+
+# Fence numbers are taken in blocks; the object store's record knows the highest (D-6). Append-only.
+fence_blocks = sa.Table(
+    "fence_blocks", metadata,
+    sa.Column("upper", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("lower", sa.BigInteger, nullable=False),
+    _text("incarnation"),  # the database this block was taken in; a restored one is another
+    _text("worker"), _created(),
+    sa.CheckConstraint("lower > 0 and lower <= upper", name="block_not_empty"),
+)
+
+# While one is open, no paid action: no confirm, no fence (D-6, G-204). A person ends it.
+safe_modes = sa.Table(
+    "safe_modes", metadata,
+    _id("safe_mode_id"), _text("kind"), _text("why"), _json("facts"), _created(),
+    _at("ended_at"), sa.Column("ended_by", sa.Text), sa.Column("note", sa.Text),
+    sa.CheckConstraint("kind in ('databaseRestored', 'recordMissing', 'booksBroken')", name="kind_known"),
+    sa.CheckConstraint("(ended_at is null) = (ended_by is null)", name="end_has_actor"),
+    sa.Index("uq_safe_modes_open", "kind", unique=True, postgresql_where=sa.text("ended_at is null")),
+)
+
+# Balances as they were at an entry, and the digest of all that was booked and happened since the one
+# before: what lies below is not read again but piece by piece (G-204). Append-only.
+checkpoints = sa.Table(
+    "checkpoints", metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("upto_entry", sa.BigInteger, nullable=False), sa.Column("upto_event", sa.BigInteger, nullable=False),
+    _json("balances"), _text("digest"), _created(),
 )
 
 # --- the cut ------------------------------------------------------------------------------------------
