@@ -13,6 +13,7 @@ from shortdrama_pipeline.crashpoints import Point
 from shortdrama_pipeline.rules.states import MediaKind
 from shortdrama_pipeline.services.task_actions import query_task, release_hold, transfer_task
 from tests.engine.conftest import PERSON
+from tests.engine.test_callbacks import CHANNEL, NOW, message, signed
 from tests.engine.test_faults import BREAK_LEDGER, BREAK_REGISTRATION, BREAK_T4
 from tests.fake_vendor import Fault as Answer
 from tests.faults.scene import Scene
@@ -47,6 +48,7 @@ class Cut:
     nth: int = 1
     mended: bool = False
     zone: Zone | None = None
+    job: str = "drain"  # which process is cut
 
     def __str__(self) -> str:
         times = f" ({self.nth}.)" if self.nth > 1 else ""
@@ -139,9 +141,18 @@ class Fault:
     mend: Act = _nothing
     during: End | None = None  # while the fault lasts, all workers idle
     unrecorded: End | None = None  # where the answer was heard and not recorded, if that ends otherwise
+    way: tuple[Cut, ...] = ()  # the durable boundaries on the way to the fault, where it is not felt yet
+    bare: bool = True  # is there a fault without any cut?
     look_up: bool = True  # does the vendor's contract offer a verified look-up?
     answers_late: bool = True  # would a stale worker still hear an honest answer?
     modes: tuple[Mode, ...] = tuple(Mode)
+    afterwards: Act = _nothing  # what comes when all is over, and must change no Task and no money
+
+    def cells(self) -> list[tuple[Cut | None, Mode]]:
+        """Every cut in every mode; on the way to the fault with one worker and with two."""
+        found: list[tuple[Cut | None, Mode]] = [(None, Mode.ONE)] if self.bare else []
+        found += [(cut, mode) for cut in self.way for mode in (Mode.ONE, Mode.TWO) if mode in self.modes]
+        return found + [(cut, mode) for cut in self.cuts for mode in self.modes]
 
     def expected(self, cut: Cut | None, mode: Mode) -> End:
         """What must have come of it in the end."""
@@ -184,11 +195,24 @@ WHOLE_VIDEO = SENDING + RECORDED + POLLED + FETCHED + DELIVERED
 WHOLE_IMAGE = SENDING + INLINE + RECORDED + DELIVERED
 
 
+FOUND_OUT_SILENT = cuts(
+    P.TAKEOVER_COMMITTED, Cut(P.OUTCOME_BEFORE_COMMIT, zone=Zone.AFTER), P.OUTCOME_COMMITTED
+)
+FOUND_OUT = FOUND_OUT_SILENT + cuts(
+    P.LOOKUP_ANSWERED, Cut(P.OUTCOME_BEFORE_COMMIT, 2), Cut(P.OUTCOME_COMMITTED, 2)
+)
+
+
 def _after_mend(*points: Point) -> tuple[Cut, ...]:
     return tuple(Cut(each, mended=True) for each in points)
 
 
 # --- the hands of the faults ------------------------------------------------------------------------------
+
+
+def _crash_fenced(scene: Scene) -> None:
+    scene.end_killed(scene.start(crash=f"{P.FENCE_COMMITTED}=kill"))
+    scene.expire()
 
 
 def _close_port(scene: Scene) -> None:
@@ -276,9 +300,65 @@ def _restore_key(scene: Scene) -> None:
             release_hold(scene.shop.studio, each, actor=PERSON)
 
 
+def _hide_key(scene: Scene) -> None:
+    scene.key.rename(scene.key.with_name("hidden"))
+
+
+def _show_key(scene: Scene) -> None:
+    """The operator brings the key back and says so."""
+    scene.key.with_name("hidden").rename(scene.key)
+    for each in scene.tasks:
+        release_hold(scene.shop.studio, each, actor=PERSON)
+
+
 def _release_configuration(scene: Scene) -> None:
     """Another model for everything that is ordered from now on."""
     scene.binding_changes["model"] = "animatic-2"
+
+
+def message_json(status: str, event: str) -> dict[str, object]:
+    """One signed message of the vendor about its first job."""
+    body = message(status=status)
+    return {"channel": CHANNEL, "headers": signed(body, event=event), "body": body.decode(), "now_s": NOW}
+
+
+def _shout(scene: Scene) -> None:
+    """The same event several times, and others in the wrong order, from two processes at once."""
+    same = [message_json("succeeded", "e1")] * 3
+    others = [message_json(status, f"e-{status}") for status in ("failed", "processing", "succeeded")]
+    for each in [scene.start("callback", messages=same + others) for _ in "ab"]:
+        scene.end_well(each)
+
+
+def _wait_for_a_callback(scene: Scene) -> None:
+    """The job runs and runs; a worker waits with it; then somebody calls."""
+    scene.vendor.polls_until_done = 10**6
+    scene.beside = scene.start()
+    scene.wait_for(lambda: scene.shop.states(scene.tasks[0])[0] == "waitingProvider")
+    scene.messages = [message_json("succeeded", "e1")]
+
+
+def _finish_and_call_again(scene: Scene) -> None:
+    scene.vendor.polls_until_done = 1
+    _shout(scene)
+
+
+def _end_beside(scene: Scene) -> None:
+    _finish_and_call_again(scene)
+    assert scene.beside is not None
+    scene.end_well(scene.beside)
+
+
+def _deliver(scene: Scene) -> None:
+    """Dagster's sensor hands the order out."""
+    scene.run("deliver")
+
+
+def _lose_dagster(scene: Scene) -> None:
+    """Its queue and storage are gone: what was handed out and came to nothing is handed out again, twice."""
+    scene.shop.run("update outbox set sent_at = sent_at - interval '1 hour'")
+    for _ in range(2):
+        scene.run("deliver")
 
 
 # --- the rows ---------------------------------------------------------------------------------------------
@@ -287,29 +367,31 @@ _HELD = End("queued", ("rejectedBeforeAcceptance",), "reserved", 1, 0, "mendable
 
 F01A = Fault(
     "F01a", "crash after the claim, before the fence", IMAGE, BEFORE,
-    ((BEFORE[0], Mode.ONE), (BEFORE[1], Mode.STALE)),
+    ((BEFORE[0], Mode.ONE), (BEFORE[1], Mode.STALE)), bare=False,
 )  # fmt: skip
 F01A_AGAIN = Fault(
     "F01a", "crash while a refused connection is waited out, claimed and unfenced", IMAGE,
     cuts(P.OUTCOME_COMMITTED, Cut(P.CLAIM_PREPARED, 2, zone=Zone.BEFORE),
          Cut(P.FENCE_BEFORE_COMMIT, 2, zone=Zone.BEFORE)),
-    ((Cut(P.OUTCOME_COMMITTED), Mode.ONE),),
+    ((Cut(P.OUTCOME_COMMITTED), Mode.ONE),), bare=False,
     end=done("rejectedBeforeAcceptance"), arrange=_close_port, when_cut=_open_port,
 )  # fmt: skip
-F01B = Fault(
-    "F01b", "crash after the fence, before the bytes; the vendor can be asked", VIDEO,
-    (*FENCED, *_after_mend(P.TAKEOVER_COMMITTED, P.LOOKUP_ANSWERED)),
-    ((FENCED[0], Mode.RESTART), (FENCED[2], Mode.STALE)), end=absent(),
-)  # fmt: skip
-F01B_SILENT = Fault(
-    "F01b", "crash after the fence, before the bytes; nobody can be asked", IMAGE, FENCED,
-    ((FENCED[1], Mode.TWO),), end=silent(0), look_up=False,
-)  # fmt: skip
+F01B = [
+    Fault("F01b", "crash after the fence, before the bytes; the vendor can be asked", VIDEO, FENCED,
+          ((FENCED[0], Mode.RESTART), (FENCED[2], Mode.STALE)), end=absent(), bare=False),
+    Fault("F01b", "crash after the fence, and again while absence is being proven", VIDEO, FOUND_OUT,
+          ((Cut(P.LOOKUP_ANSWERED), Mode.TWO), (Cut(P.OUTCOME_COMMITTED, 2), Mode.STALE)),
+          end=absent(), arrange=_crash_fenced),
+    Fault("F01b", "crash after the fence, before the bytes; nobody can be asked", IMAGE, FENCED,
+          ((FENCED[1], Mode.TWO),), end=silent(0), look_up=False, bare=False),
+    Fault("F01b", "crash after the fence, and again while nobody can be asked", IMAGE, FOUND_OUT_SILENT,
+          ((Cut(P.TAKEOVER_COMMITTED), Mode.RESTART),), end=silent(0), arrange=_crash_fenced, look_up=False),
+]  # fmt: skip
 F02 = [
     Fault(
         "F02", f"{title}; the vendor can be asked", kind,
         SENT + RECORDED + cuts(P.TAKEOVER_COMMITTED, P.LOOKUP_ANSWERED, Cut(P.OUTCOME_COMMITTED, 2)),
-        short, arrange=arrange, answers_late=False,
+        short, arrange=arrange, answers_late=False, modes=tuple(Mode) if short else (Mode.ONE,),
     )
     for kind, title, arrange, short in (
         (VIDEO, "answer lost, connection dropped", _script("videos", Answer(then="drop")),
@@ -323,7 +405,7 @@ F02 = [
 F02_SILENT = [
     Fault(
         "F02", f"{title}; nobody can be asked", IMAGE, SENT + RECORDED, short, end=silent(1),
-        arrange=arrange, look_up=False, answers_late=False,
+        arrange=arrange, look_up=False, answers_late=False, modes=tuple(Mode) if short else (Mode.ONE,),
     )
     for title, arrange, short in (
         ("answer lost, connection dropped", _script("images", Answer(then="drop")),
@@ -347,18 +429,38 @@ F03 = [
 ]  # fmt: skip
 F04 = Fault(
     "F04", "queries lost on the way", VIDEO,
-    SENDING + RECORDED + cuts(P.POLL_ANSWERED, Cut(P.POLL_ANSWERED, 3), Cut(P.POLL_ANSWERED, 4),
-                              Cut(P.OUTCOME_BEFORE_COMMIT, 2), Cut(P.OUTCOME_COMMITTED, 3)) + DELIVERED,
+    cuts(P.POLL_ANSWERED, Cut(P.POLL_ANSWERED, 3), Cut(P.POLL_ANSWERED, 4),
+         Cut(P.OUTCOME_BEFORE_COMMIT, 2), Cut(P.OUTCOME_COMMITTED, 3)) + DELIVERED,
     ((Cut(P.POLL_ANSWERED), Mode.TWO), (Cut(P.POLL_ANSWERED, 3), Mode.ONE)), arrange=_lose_queries,
+    way=SENDING + RECORDED,
 )  # fmt: skip
 F05 = Fault(
     "F05", "a status word nobody knows", VIDEO,
-    SENDING + RECORDED + POLLED + _after_mend(P.REGISTER_COMMITTED),
+    POLLED + _after_mend(P.REGISTER_COMMITTED),
     ((Cut(P.OUTCOME_COMMITTED, 2), Mode.ONE),), arrange=_strange_word, mend=_known_word,
-    during=waiting("unrecognisedStatus"),
+    during=waiting("unrecognisedStatus"), way=SENDING + RECORDED,
+)  # fmt: skip
+F06A = [
+    Fault(
+        "F06a", "every callback comes several times", VIDEO, POLLED + FETCHED + DELIVERED,
+        ((Cut(P.REGISTER_BEFORE_COMMIT), Mode.TWO),), when_cut=_shout, mend=_shout, afterwards=_shout,
+        way=SENDING + RECORDED,
+    ),
+    Fault(
+        "F06a", "a callback comes again because its receiver died", VIDEO,
+        (Cut(P.CALLBACK_COMMITTED, job="callback"),),
+        ((Cut(P.CALLBACK_COMMITTED, job="callback"), Mode.ONE),),
+        arrange=_wait_for_a_callback, when_cut=_finish_and_call_again, mend=_end_beside,
+        modes=(Mode.ONE, Mode.TWO),
+    ),
+]  # fmt: skip
+F06B = Fault(
+    "F06b", "callbacks come out of order, and after the end", VIDEO, RECORDED + POLLED + DELIVERED,
+    ((Cut(P.OUTCOME_COMMITTED), Mode.ONE), (Cut(P.SETTLE_COMMITTED), Mode.STALE)),
+    arrange=_shout, when_cut=_shout, mend=_shout, afterwards=_shout,
 )  # fmt: skip
 F07 = [
-    Fault("F07", title, VIDEO, SENDING + RECORDED + POLLED + FETCHED + DELIVERED, short, arrange=arrange)
+    Fault("F07", title, VIDEO, FETCHED + DELIVERED, short, arrange=arrange, way=SENDING + RECORDED + POLLED)
     for title, arrange, short in (
         ("downloads break off", _break_files, ((Cut(P.DOWNLOAD_STORED), Mode.ONE),)),
         ("the result's link is dead", _dead_link, ((Cut(P.TRANSFER_COMMITTED), Mode.RESTART),)),
@@ -371,9 +473,10 @@ F07_NO_FILM = Fault(
 F08 = [
     Fault(
         "F08", f"stored, and registration fails, {kind}", kind,
-        (SENDING + RECORDED + POLLED + FETCHED if kind is VIDEO else SENDING + INLINE + RECORDED)
+        (FETCHED if kind is VIDEO else RECORDED)
         + _after_mend(P.TAKEOVER_COMMITTED, P.REGISTER_BEFORE_COMMIT, P.REGISTER_COMMITTED),
-        short, arrange=_run(BREAK_REGISTRATION), mend=_run("drop trigger no_row on versions"),
+        short, way=SENDING + (RECORDED + POLLED if kind is VIDEO else INLINE),
+        arrange=_run(BREAK_REGISTRATION), mend=_run("drop trigger no_row on versions"),
         during=End(
             "needsReconciliation", ("completed",), "reserved", 1, 0, "registrationFailed", ("transfer",)
         ),
@@ -385,20 +488,38 @@ F08 = [
 ]  # fmt: skip
 F09 = Fault(
     "F09", "registered, and settlement fails", IMAGE,
-    SENDING + INLINE + RECORDED + REGISTERED + _after_mend(P.SETTLE_BEFORE_COMMIT, P.SETTLE_COMMITTED),
+    REGISTERED + _after_mend(P.SETTLE_BEFORE_COMMIT, P.SETTLE_COMMITTED),
     ((Cut(P.REGISTER_COMMITTED), Mode.TWO), (Cut(P.SETTLE_COMMITTED, mended=True), Mode.ONE),
      (Cut(P.SETTLE_BEFORE_COMMIT, mended=True), Mode.STALE)),
-    arrange=_run(BREAK_LEDGER), mend=_run("drop trigger no_ledger on ledger_entries"),
+    way=SENDING + INLINE + RECORDED, arrange=_run(BREAK_LEDGER),
+    mend=_run("drop trigger no_ledger on ledger_entries"),
     during=End("succeeded", ("completed",), "settlementPending", 1, 1, "", ("regenerate",)),
 )  # fmt: skip
+F10 = [
+    Fault("F10", "Dagster's queue and storage are lost", IMAGE, WHOLE_IMAGE,
+          ((Cut(P.FENCE_BEFORE_COMMIT), Mode.ONE), (Cut(P.INLINE_STORED), Mode.TWO)),
+          arrange=_deliver, when_cut=_lose_dagster, mend=_lose_dagster, afterwards=_lose_dagster),
+    Fault("F10", "the sensor dies between publishing and marking", IMAGE,
+          (Cut(P.DISPATCH_PUBLISHED, job="deliver"), Cut(P.DISPATCH_MARKED, job="deliver")),
+          ((Cut(P.DISPATCH_PUBLISHED, job="deliver"), Mode.TWO),
+           (Cut(P.DISPATCH_MARKED, job="deliver"), Mode.ONE)),
+          when_cut=_lose_dagster, modes=(Mode.ONE, Mode.TWO)),
+]  # fmt: skip
 F12 = [
     Fault("F12", f"another configuration is released meanwhile, {kind}", kind, whole, short,
           when_cut=_release_configuration)
     for kind, whole, short in (
         (VIDEO, WHOLE_VIDEO, ((Cut(P.OUTCOME_COMMITTED), Mode.TWO),)),
-        (IMAGE, WHOLE_IMAGE, ((Cut(P.CLAIM_PREPARED), Mode.ONE),)),
+        (IMAGE, SENDING, ((Cut(P.CLAIM_PREPARED), Mode.ONE),)),
     )
 ]  # fmt: skip
+F13_MISSING = Fault(
+    "F13", "the key is missing before the send", IMAGE,
+    (Cut(P.CLAIM_PREPARED, mended=True), Cut(P.FENCE_COMMITTED, mended=True, zone=Zone.FENCED),
+     Cut(P.POST_SENT, mended=True)), (),
+    arrange=_hide_key, mend=_show_key,
+    during=End("queued", (), "reserved", 0, 0, "credentialMissing", ("release-hold", "cancel")),
+)  # fmt: skip
 F13_REFUSED = Fault(
     "F13", "the key is refused at the send", IMAGE, SENDING + RECORDED,
     ((Cut(P.OUTCOME_COMMITTED), Mode.ONE),),
@@ -412,6 +533,6 @@ F13_WAITING = Fault(
     during=waiting("accessLost"),
 )  # fmt: skip
 FAULTS: tuple[Fault, ...] = (
-    F01A, F01A_AGAIN, F01B, F01B_SILENT, *F02, *F02_SILENT, *F03, F04, F05, *F07, F07_NO_FILM, *F08, F09,
-    *F12, F13_REFUSED, F13_WAITING,
+    F01A, F01A_AGAIN, *F01B, *F02, *F02_SILENT, *F03, F04, F05, *F06A, F06B, *F07,
+    F07_NO_FILM, *F08, F09, *F10, *F12, F13_MISSING, F13_REFUSED, F13_WAITING,
 )  # fmt: skip

@@ -56,6 +56,8 @@ class Scene:
         self.extra: dict[str, object] = {}
         self.names: dict[int, str] = {}
         self.tasks: list[str] = []
+        self.messages: list[dict[str, object]] = []  # what a callback process hears
+        self.beside: Worker | None = None  # a worker that runs while others are cut
         self._url = shop.studio.db.engine.url.render_as_string(hide_password=False)
 
     # --- processes --------------------------------------------------------------------------------------
@@ -63,6 +65,10 @@ class Scene:
     @property
     def fired_log(self) -> Path:
         return self._folder / "fired"
+
+    @property
+    def key(self) -> Path:
+        return self.shop.studio.settings.home / "rehearsal" / "key"
 
     def fired(self) -> list[str]:
         """The points that acted, in their order."""
@@ -77,7 +83,8 @@ class Scene:
             "job": job, "worker": name, "url": self._url, "home": str(self.shop.studio.settings.home),
             "bindings": [jobs.binding_json(each, **self.binding_changes)
                          for each in self.shop.studio.bindings.values()],
-            "contract": self.contract, "pace": PACE, "crash": crash, "fired": str(self.fired_log),
+            "contract": self.contract, "pace": PACE, "messages": self.messages,
+            "crash": crash, "fired": str(self.fired_log),
             "once": str(self._folder / "once") if once else None, "log": str(self._folder / f"{name}.log"),
             "answer": str(self._folder / f"{name}.json"), **self.extra, **more,
         }  # fmt: skip
@@ -151,7 +158,7 @@ class Scene:
     def posts(self) -> int:
         return len(self.vendor.posts())
 
-    def dump(self) -> dict[str, list[str]]:
+    def dump(self, *, without: frozenset[str] = frozenset()) -> dict[str, list[str]]:
         """Every row of every table."""
         with self.shop.studio.db.read() as tx:
             return {
@@ -159,6 +166,7 @@ class Scene:
                     tx.execute(sa.text(f'select to_jsonb(t)::text from "{table.name}" t')).scalars()
                 )
                 for table in metadata.sorted_tables
+                if table.name not in without
             }
 
     def problems(self) -> list[str]:
