@@ -103,6 +103,7 @@ class Engine:
         self._not_before_ms: dict[str, int] = {}
         self._unconfigured: set[str] = set()
         self._settle_tries = 0
+        self._scanned = False
 
     def open(self) -> None:
         self.shift = Shift(self._studio, worker=self._worker, pace=self._pace, limit=self._limit)
@@ -271,14 +272,16 @@ class Engine:
                     self._unconfigured = await self.shift.read(self._find_unconfigured)
             except Outside as error:
                 LOG.error("engine.scan.failed %s", describe(error))
+            self._scanned = True
+            self.shift.work_changed.set()
             await asyncio.sleep(self._pace.scan_ms / 1000)
 
     def _find_unconfigured(self, tx: sa.Connection) -> set[str]:
         return tasks.find_unconfigured(tx, list(self._studio.bindings))
 
     async def _is_idle(self) -> bool:
-        if self.sending or self.shift.busy or self.poller.size:
-            return False
+        if not self._scanned or self.sending or self.shift.busy or self.poller.size:
+            return False  # deadlines and late results are looked at once even in the shortest drain
         aside = sorted(self.shift.set_aside)
         left = await self.shift.read(lambda tx: tasks.load_outlook(tx, without=aside))
         if left.unsettled and self._settle_tries < SETTLE_TRIES_MAX:

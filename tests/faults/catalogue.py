@@ -8,6 +8,7 @@ can be asked, the third leaves a request that may have been paid for, the last l
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from signal import SIGKILL
 
 from shortdrama_pipeline.crashpoints import Point
 from shortdrama_pipeline.rules.states import MediaKind
@@ -75,7 +76,16 @@ _ZONES = {
     P.OUTCOME_BEFORE_COMMIT: Zone.SENT,
 }
 IN_TRANSACTION = frozenset(
-    {P.FENCE_BEFORE_COMMIT, P.OUTCOME_BEFORE_COMMIT, P.REGISTER_BEFORE_COMMIT, P.SETTLE_BEFORE_COMMIT}
+    {
+        P.CONFIRM_LOCKED,
+        P.CONFIRM_BEFORE_COMMIT,
+        P.FENCE_BEFORE_COMMIT,
+        P.OUTCOME_BEFORE_COMMIT,
+        P.REGISTER_BEFORE_COMMIT,
+        P.SETTLE_BEFORE_COMMIT,
+        P.DEADLINE_BEFORE_COMMIT,
+        P.LATE_RESULT_BEFORE_COMMIT,
+    }
 )
 
 
@@ -349,6 +359,20 @@ def _end_beside(scene: Scene) -> None:
     scene.end_well(scene.beside)
 
 
+def _pass_the_deadline(scene: Scene) -> None:
+    """Accepted, not finished, and the published hours are over; its worker is gone."""
+    scene.vendor.polls_until_done = 10**6
+    worker = scene.start()
+    scene.wait_for(lambda: scene.shop.states(scene.tasks[0])[0] == "waitingProvider")
+    worker.signal(SIGKILL)
+    worker.wait()
+    scene.shop.run("update tasks set deadline_at = clock_timestamp() - interval '1 second'")
+
+
+def _finish_late(scene: Scene) -> None:
+    scene.vendor.polls_until_done = 1
+
+
 def _deliver(scene: Scene) -> None:
     """Dagster's sensor hands the order out."""
     scene.run("deliver")
@@ -532,7 +556,18 @@ F13_WAITING = Fault(
     ((Cut(P.OUTCOME_BEFORE_COMMIT, 2), Mode.ONE),), arrange=_refuse_key_once_accepted, mend=_restore_key,
     during=waiting("accessLost"),
 )  # fmt: skip
+F14 = Fault(
+    "F14", "the result comes after the deadline", VIDEO,
+    cuts(P.DEADLINE_BEFORE_COMMIT, P.DEADLINE_COMMITTED)
+    + _after_mend(P.LATE_RESULT_BEFORE_COMMIT, P.LATE_RESULT_COMMITTED),
+    ((Cut(P.DEADLINE_BEFORE_COMMIT), Mode.ONE), (Cut(P.DEADLINE_COMMITTED), Mode.TWO),
+     (Cut(P.LATE_RESULT_BEFORE_COMMIT, mended=True), Mode.STALE),
+     (Cut(P.LATE_RESULT_COMMITTED, mended=True), Mode.ONE)),
+    arrange=_pass_the_deadline, mend=_finish_late,
+    during=End("failed", ("accepted",), "released", 1, 0, "deadlinePassed", ("regenerate",)),
+    end=End("failed", ("completed",), "released", 1, 1, "deadlinePassed", ("regenerate",)),
+)  # fmt: skip
 FAULTS: tuple[Fault, ...] = (
     F01A, F01A_AGAIN, *F01B, *F02, *F02_SILENT, *F03, F04, F05, *F06A, F06B, *F07,
-    F07_NO_FILM, *F08, F09, *F10, *F12, F13_MISSING, F13_REFUSED, F13_WAITING,
+    F07_NO_FILM, *F08, F09, *F10, *F12, F13_MISSING, F13_REFUSED, F13_WAITING, F14,
 )  # fmt: skip

@@ -71,6 +71,7 @@ def test_a_fault_cut_anywhere_ends_as_its_row_says(
 def _let_time_pass(scene: Scene) -> None:
     scene.expire()
     scene.shop.make_due()
+    scene.shop.run("update late_results set next_action_at = clock_timestamp() where ended_at is null")
 
 
 # --- the arrangements -----------------------------------------------------------------------------------
