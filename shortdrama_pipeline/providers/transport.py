@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 import httpx
@@ -21,8 +22,13 @@ from shortdrama_pipeline.errors import EgressRefused, MediaInvalid, Outside
 from shortdrama_pipeline.providers import egress
 from shortdrama_pipeline.providers.ports import Binding, HttpAnswer, HttpCall
 
+if TYPE_CHECKING:
+    import aiohttp
+
 ANSWER_BYTES_MAX = 96 * 1024 * 1024  # pictures come back as base64 inside one answer
 QUERY_BYTES_MAX = 16 * 1024 * 1024
+QUERY_CONNECTIONS_MAX = 64
+QUERY_PATIENCE = 6  # a whole answer may take so many times what one piece of it may
 CONNECT_S = 5
 DOWNLOAD_READ_S = 30
 REDIRECTS_MAX = 4
@@ -93,22 +99,20 @@ async def send_paid_create(
             reach(Point.POST_SENT)
 
     _answer_sniffio_fast()
-    timeout = httpx.Timeout(request.timeout_s, connect=CONNECT_S)
+    timeout = httpx.Timeout(request.timeout_s, connect=CONNECT_S).as_dict()
     try:
-        async with (
-            httpx.AsyncClient(
-                transport=WIRES.create(request.url), timeout=timeout, trust_env=False
-            ) as client,
-            client.stream(
-                request.method,
-                request.url,
-                content=request.body,
-                headers=_headers(secret),
-                extensions={"trace": before_each_step},
-                follow_redirects=False,
-            ) as response,
-        ):
-            return await _read(response, bytes_max=ANSWER_BYTES_MAX)
+        async with WIRES.create(request.url) as wire:
+            return await _exchange(
+                wire,
+                httpx.Request(
+                    request.method,
+                    request.url,
+                    content=request.body,
+                    headers=_headers(secret),
+                    extensions={"trace": before_each_step, "timeout": timeout},
+                ),
+                bytes_max=ANSWER_BYTES_MAX,
+            )
     except _NotOursAnyMore:
         return NeverSent("leaseRunOut")
     except _NEVER_SENT as error:
@@ -118,38 +122,91 @@ async def send_paid_create(
 
 
 class QueryClient:
-    """Asks vendors for status over kept connections. It can send nothing but GET."""
+    """Asks vendors for status over kept connections. It can send nothing but GET.
+
+    Aiohttp carries it, an order of magnitude faster than httpx's pool. A read over a kept connection that
+    turns out closed is sent once more over another: reading twice is harmless, so a paid create never
+    travels this way.
+    """
 
     def __init__(self) -> None:
-        _answer_sniffio_fast()
-        self._clients: dict[bool, httpx.AsyncClient] = {}
+        import aiohttp  # noqa: F401 - takes a third of a second: now, not in front of the first answer
+
+        self._wires: dict[bool, httpx.AsyncBaseTransport] = {}
 
     async def ask(self, binding: Binding, call: HttpCall, *, secret: str) -> HttpAnswer | Silent:
         """One status read. A transport error says nothing about the job (F04)."""
         assert call.method == "GET"
         assert call.json is None
+        from aiohttp import ClientError
+
         url = binding.base_url.rstrip("/") + call.path
-        timeout = httpx.Timeout(call.timeout_s, connect=CONNECT_S)
+        timeout = httpx.Timeout(call.timeout_s, connect=CONNECT_S).as_dict()
         try:
-            async with self._client(url).stream(
-                "GET", url, headers=_headers(secret), timeout=timeout
-            ) as response:
-                return await _read(response, bytes_max=QUERY_BYTES_MAX)
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, Outside) as error:
+            request = httpx.Request("GET", url, headers=_headers(secret), extensions={"timeout": timeout})
+            return await _exchange(self._wire(url), request, bytes_max=QUERY_BYTES_MAX)
+        except (httpx.HTTPError, httpx.InvalidURL, ClientError, OSError, ValueError, Outside) as error:
             return Silent(type(error).__name__)
 
     async def close(self) -> None:
-        for client in self._clients.values():
-            await client.aclose()
-        self._clients.clear()
+        for wire in self._wires.values():
+            await wire.aclose()
+        self._wires.clear()
 
-    def _client(self, url: str) -> httpx.AsyncClient:
+    def _wire(self, url: str) -> httpx.AsyncBaseTransport:
         secure = url.startswith("https:")
-        if secure not in self._clients:
-            self._clients[secure] = httpx.AsyncClient(
-                transport=WIRES.query(url), trust_env=False, follow_redirects=False
-            )
-        return self._clients[secure]
+        if secure not in self._wires:
+            self._wires[secure] = WIRES.query(url)
+        return self._wires[secure]
+
+
+class KeptConnections(httpx.AsyncBaseTransport):
+    """Reads over aiohttp, without cookies, proxies or netrc; aiohttp's errors pass as they are."""
+
+    def __init__(self, verify: ssl.SSLContext) -> None:
+        import aiohttp
+
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=QUERY_CONNECTIONS_MAX, ssl=verify),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        from aiohttp import ClientTimeout
+        from yarl import URL
+
+        assert request.method == "GET"
+        timeout = request.extensions["timeout"]
+        answer = await self._session.get(
+            URL(str(request.url), encoded=True),  # as it was written: a vendor may tell %2C from a comma
+            headers=request.headers,
+            allow_redirects=False,
+            timeout=ClientTimeout(
+                total=timeout["read"] * QUERY_PATIENCE,
+                sock_connect=timeout["connect"],
+                sock_read=timeout["read"],
+            ),
+        )
+        return httpx.Response(
+            answer.status, headers=answer.raw_headers, stream=_Body(answer), request=request
+        )
+
+    async def aclose(self) -> None:
+        await self._session.close()
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, answer: "aiohttp.ClientResponse") -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._answer.content.iter_any():
+            yield chunk
+
+    async def aclose(self) -> None:
+        self._answer.close()
 
 
 def download(
@@ -251,6 +308,15 @@ def _interrupted(error: Exception) -> Outside:
     )
 
 
+async def _exchange(wire: httpx.AsyncBaseTransport, request: httpx.Request, *, bytes_max: int) -> HttpAnswer:
+    """One request, one answer. Httpx's client is left out: it only adds redirects, cookies and time."""
+    response = await wire.handle_async_request(request)
+    try:
+        return await _read(response, bytes_max=bytes_max)
+    finally:
+        await response.aclose()
+
+
 async def _read(response: httpx.Response, *, bytes_max: int) -> HttpAnswer:
     body = bytearray()
     chunks: AsyncIterator[bytes] = response.aiter_bytes()
@@ -308,8 +374,7 @@ def _create_wire(url: str) -> httpx.AsyncBaseTransport:
 
 
 def _query_wire(url: str) -> httpx.AsyncBaseTransport:
-    limits = httpx.Limits(max_connections=64, max_keepalive_connections=64)
-    return httpx.AsyncHTTPTransport(verify=_tls(url), trust_env=False, limits=limits)
+    return KeptConnections(_tls(url))
 
 
 def _fetch_wire(url: str) -> httpx.BaseTransport:
