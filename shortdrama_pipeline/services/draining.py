@@ -7,32 +7,39 @@ charged, and what other workers lost is taken over. All truth is in rows; this l
 import asyncio
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
-from shortdrama_pipeline.errors import Outside
+from shortdrama_pipeline.errors import Outside, SafeModeOn, StaleState
+from shortdrama_pipeline.services import safety
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.deadlines import pass_deadlines
 from shortdrama_pipeline.services.late_results import look_after
 from shortdrama_pipeline.services.polling import Poller
+from shortdrama_pipeline.services.recording import Reason
 from shortdrama_pipeline.services.recovering import TAKE_AT_ONCE, settle_pending, take_over
 from shortdrama_pipeline.services.shifts import LOG, Pace, Shift, describe, monotonic_ms
 from shortdrama_pipeline.services.submitting import NOT_NOW, NotNow, Ready, carry, fence_and_check, prepare
 from shortdrama_pipeline.services.work import Work
-from shortdrama_pipeline.store import tasks
+from shortdrama_pipeline.store import breakers, tasks
+from shortdrama_pipeline.store.breakers import OpenBreaker
+from shortdrama_pipeline.store.safety import SafeMode
+from shortdrama_pipeline.store.tasks import DueTask
 from shortdrama_pipeline.store.wakeups import FALLBACK_S, Listener
 
 IDLE_LOOK_MS = 100
+BOOKS_MS = 60_000  # between two looks at the books
 SLOT_PAUSE_MS = 50  # when a channel's own limit, not ours, keeps work waiting
 SETTLE_TRIES_MAX = 3  # in one drain; afterwards the next scan of any worker goes on
 
 
 @dataclass(frozen=True, slots=True)
 class DrainReport:
-    """`idle`: nothing was left that moves by itself."""
+    """`idle`: nothing was left that moves by itself. `interrupted`: a person or a supervisor said stop."""
 
     submitted: int
     polled: int
@@ -42,6 +49,7 @@ class DrainReport:
     reconciling: int
     errors: int
     idle: bool
+    interrupted: bool = False
 
     def to_json(self) -> dict[str, int | bool]:
         return dict(asdict(self))
@@ -60,6 +68,7 @@ def drain(
 ) -> DrainReport:
     """Work until nothing moves by itself any more, for ever with `follow`, or for `seconds_max`.
 
+    In safe mode nothing is sent, all else is done, and SafeModeOn is raised at the end (D-6).
     The first interrupt stops claiming and lets what has begun come to a durable point.
     """
     return asyncio.run(
@@ -85,7 +94,10 @@ async def _drain(
     if on_start is not None:
         on_start(engine)
     with engine.interruptible():
-        return await engine.work(until_idle=until_idle, follow=follow, seconds_max=seconds_max)
+        report = await engine.work(until_idle=until_idle, follow=follow, seconds_max=seconds_max)
+    if engine.standing:
+        raise safety.refusal(engine.standing, polled=report.polled, ingested=report.ingested)
+    return report
 
 
 class Engine:
@@ -100,6 +112,9 @@ class Engine:
         self._pace = pace
         self._limit = limit
         self.sending = 0
+        self.interrupted = False
+        self.standing: Sequence[SafeMode] = ()
+        self._books_ms = 0
         self._not_before_ms: dict[str, int] = {}
         self._unconfigured: set[str] = set()
         self._settle_tries = 0
@@ -125,6 +140,7 @@ class Engine:
     async def work(self, *, until_idle: bool, follow: bool, seconds_max: int | None) -> DrainReport:
         """Run all parts until the end that was asked for; then leave nothing half-written."""
         ends_ms = None if seconds_max is None else monotonic_ms() + seconds_max * 1000
+        await self._look_for_safety()
         helpers = [
             self._loop.create_task(each, name=name)
             for each, name in (
@@ -152,6 +168,7 @@ class Engine:
             count.reconciling,
             count.errors,
             idle,
+            self.interrupted,
         )
 
     async def _serve(
@@ -163,19 +180,21 @@ class Engine:
             shift.work_changed.clear()
             try:
                 started = await self._submit_due()
+                if ends_ms is not None and monotonic_ms() >= ends_ms:
+                    return False
+                if started:
+                    continue
+                if until_idle and await self._is_idle():
+                    return True
+                pause_ms = await self._pause_ms(IDLE_LOOK_MS if until_idle else FALLBACK_S * 1000)
+            except StaleState as error:  # a deadlock with another worker: nothing was written, look again
+                LOG.warning("engine.look.repeated %s", describe(error))
+                pause_ms = IDLE_LOOK_MS
             except Outside as error:
                 if not follow:
                     raise
                 LOG.error("engine.database.away %s", describe(error))
-                started = 0
-                await asyncio.sleep(FALLBACK_S)
-            if ends_ms is not None and monotonic_ms() >= ends_ms:
-                return False
-            if started:
-                continue
-            if until_idle and await self._is_idle():
-                return True
-            pause_ms = await self._pause_ms(IDLE_LOOK_MS if until_idle else FALLBACK_S * 1000)
+                pause_ms = FALLBACK_S * 1000
             if ends_ms is not None:
                 pause_ms = max(1, min(pause_ms, ends_ms - monotonic_ms()))
             with suppress(TimeoutError):
@@ -201,7 +220,7 @@ class Engine:
     # --- submitting -------------------------------------------------------------------------------------
 
     async def _submit_due(self) -> int:
-        """Start as many due sends as there are free hands. Returns how many Tasks were looked at."""
+        """Start as many due sends as there are free hands. Returns how many were started."""
         free = self._limit - self.sending
         if free < max(1, self._limit // 4) and self.sending:
             return 0  # refill in handfuls; the next answer wakes us
@@ -211,16 +230,26 @@ class Engine:
             for each in self._studio.bindings.values()
             if self._not_before_ms.get(each.id, 0) <= now
         } | dict.fromkeys(self._unconfigured, free)
-        due = await self.shift.read(lambda tx: tasks.find_due(tx, most)) if most else []
+        if self.standing or not most:
+            return 0
+        due, resting = await self.shift.read(lambda tx: (tasks.find_due(tx, most), breakers.find_open(tx)))
         due = due[:free]
         if not due:
             return 0
+        if resting:
+            due, held = _spare(due, resting)
+            await self._set_aside(held)
         prepared = await self.shift.in_thread(lambda: [prepare(self.shift, each) for each in due])
         ready = [each for each in prepared if isinstance(each, Ready)]
         await self._set_aside([each for each in prepared if isinstance(each, NotNow)])
         if not ready:
             return 0
-        sendable = await fence_and_check(self.shift, ready)
+        try:
+            sendable = await fence_and_check(self.shift, ready)
+        except SafeModeOn as error:
+            LOG.error("engine.safe_mode %s", describe(error))
+            self.standing = await self.shift.in_thread(safety.look, self._studio)
+            return 0
         self._note_limits(ready, {each.task.task_id for each, _, _ in sendable})
         for each, work, until_ms in sendable:
             self.shift.spawn(self._carry(each, work, until_ms), name="send", task_ids=[work.task_id])
@@ -256,7 +285,10 @@ class Engine:
             await asyncio.sleep(self._pace.heartbeat_ms / 1000)
             try:
                 self.poller.drop(await self.shift.beat())
-            except Outside as error:  # leases run out by themselves; nothing is sent without one
+            except (
+                Outside,
+                StaleState,
+            ) as error:  # leases run out by themselves; nothing is sent without one
                 LOG.error("engine.heartbeat.failed %s", describe(error))
 
     async def _scan(self) -> None:
@@ -270,11 +302,20 @@ class Engine:
                     await pass_deadlines(self.shift)
                     await look_after(self.shift)
                     self._unconfigured = await self.shift.read(self._find_unconfigured)
-            except Outside as error:
+                    await self._look_for_safety()
+            except (Outside, StaleState) as error:
                 LOG.error("engine.scan.failed %s", describe(error))
             self._scanned = True
             self.shift.work_changed.set()
             await asyncio.sleep(self._pace.scan_ms / 1000)
+
+    async def _look_for_safety(self) -> None:
+        """Does paid work stand still? The books are looked at now and then (D-6, G-204)."""
+        check = safety.find_open
+        if not self._books_ms or monotonic_ms() - self._books_ms > BOOKS_MS:
+            check = _look_at_everything
+            self._books_ms = monotonic_ms()
+        self.standing = await self.shift.in_thread(check, self._studio)
 
     def _find_unconfigured(self, tx: sa.Connection) -> set[str]:
         return tasks.find_unconfigured(tx, list(self._studio.bindings))
@@ -290,7 +331,8 @@ class Engine:
             return False
         if left.soon:
             await take_over(self.shift, self.poller)
-        return not (left.queued or left.open or left.soon or self.shift.busy)
+        queued = left.queued and not self.standing
+        return not (queued or left.open or left.soon or self.shift.busy)
 
     def _wake_from_thread(self, payload: str) -> None:
         def wake() -> None:
@@ -317,6 +359,28 @@ class Engine:
         await self.shift.close()
 
 
+def _look_at_everything(studio: Studio) -> list[SafeMode]:
+    safety.look(studio)
+    return safety.check_books(studio)
+
+
+def _spare(due: list[DueTask], resting: Sequence[OpenBreaker]) -> tuple[list[DueTask], list[NotNow]]:
+    """Leave Tasks of resting channels queued, with the reason; one may try where the rest is over (G-302)."""
+    may_try = {each.channel_id: 1 if each.due else 0 for each in resting}
+    open_now = {each.channel_id: each for each in resting}
+    going, held = [], []
+    for each in due:
+        channel_id = each.task.binding_id
+        if may_try.get(channel_id, 1):
+            going.append(each)
+            if channel_id in may_try:
+                may_try[channel_id] = 0
+            continue
+        until = open_now[channel_id].try_at.isoformat()
+        held.append(NotNow(each.task.task_id, Reason("breakerOpen", "notSent", {"until": until}).to_json()))
+    return going, held
+
+
 class _Slot:
     """One of the hands that may send at once; freed when the answer is there, once."""
 
@@ -336,14 +400,19 @@ class _Interruptible:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._signals = (signal.SIGINT, signal.SIGTERM)
+        self._former: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():
-            for each in self._signals:
-                self._engine._loop.add_signal_handler(each, self._engine.stop)  # noqa: SLF001
+            for each in (signal.SIGINT, signal.SIGTERM):
+                self._former[each] = signal.getsignal(each)
+                self._engine._loop.add_signal_handler(each, self._interrupt)  # noqa: SLF001
+
+    def _interrupt(self) -> None:
+        self._engine.interrupted = True
+        self._engine.stop()
 
     def __exit__(self, *_: object) -> None:
-        if threading.current_thread() is threading.main_thread():
-            for each in self._signals:
-                self._engine._loop.remove_signal_handler(each)  # noqa: SLF001
+        for each, handler in self._former.items():
+            self._engine._loop.remove_signal_handler(each)  # noqa: SLF001
+            signal.signal(each, handler if handler is not None else signal.SIG_DFL)

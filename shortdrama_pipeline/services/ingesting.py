@@ -35,10 +35,10 @@ from shortdrama_pipeline.services.recording import (
     attempt_move,
     task_move,
 )
-from shortdrama_pipeline.services.shifts import Shift
-from shortdrama_pipeline.services.work import Work, resolve_binding
+from shortdrama_pipeline.services.shifts import LOG, Shift, describe
+from shortdrama_pipeline.services.work import ChannelLost, Work, resolve_binding
 from shortdrama_pipeline.stages.registering import Delivered, StoredOutput, register_results
-from shortdrama_pipeline.store import audit, deadlines, jobs, media, reservations, tasks
+from shortdrama_pipeline.store import alerts, audit, deadlines, jobs, media, reservations, tasks
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.jobs import JobNote
 from shortdrama_pipeline.store.media import Judgement, StagedFile
@@ -90,8 +90,11 @@ async def transfer(
     for tries in range(1, DOWNLOAD_TRIES_MAX + 1):
         try:
             while len(fetched) < len(pending):
-                fetched.append(await shift.in_thread(fetch, shift, work, pending[len(fetched)]))
+                fetched.append(await shift.by_porter(fetch, shift, work, pending[len(fetched)]))
             break
+        except ChannelLost:
+            await park(shift, work, Reason("channelUnresolvable", "resultKnown"))  # P-10.8: never another one
+            return
         except EgressRefused as error:
             await park(shift, work, Reason("egressRefused", "resultKnown", {"rule": error.facts.get("rule")}))
             return
@@ -110,7 +113,7 @@ async def transfer(
                 return
         await asyncio.sleep(download_pause_ms(tries, jitter_permille=shift.jitter()) / 1000)
     reach(Point.DOWNLOAD_STORED)
-    measured = [await shift.in_thread(measure, shift, work, each) for each in fetched]
+    measured = [await shift.by_porter(measure, shift, work, each) for each in fetched]
     staged = tuple(StagedFile(each["sha256"], each["bytes"], each["media_type"]) for each in fetched)
     if _is_broken(measured):  # the Attempt stays open, so that the same result may be transferred again
         await quarantine(shift, work, [judged for _, judged in measured], staged=staged)
@@ -147,7 +150,7 @@ def _size(shift: Shift, sha256: str) -> int:
 
 async def deliver(shift: Shift, work: Work, outputs: Sequence[OutputJson], *, bill: Bill | None) -> None:
     """Measure what lies in the store and register it; broken files go to quarantine."""
-    measured = [await shift.in_thread(measure, shift, work, each) for each in outputs]
+    measured = [await shift.by_porter(measure, shift, work, each) for each in outputs]
     if _is_broken(measured):
         await quarantine(shift, work, [judged for _, judged in measured])
         return
@@ -168,6 +171,7 @@ async def _register(shift: Shift, work: Work, measured: Sequence[Measured], *, b
         await quarantine(shift, work, judged)
         return
     except Exception as error:  # noqa: BLE001 - the result is stored; whatever stopped the row, say so (F08)
+        LOG.error("engine.register.failed %s %s", work.task_id, describe(error))
         await park(shift, work, Reason("registrationFailed", "transferred", {"error": type(error).__name__}))
         return
     reach(Point.REGISTER_COMMITTED)
@@ -236,6 +240,7 @@ def apply_registrations(tx: sa.Connection, deliveries: Sequence[Delivery]) -> li
         ],
     )
     tasks.record_moves(tx, [task_move(each.work.held, Registered(), after_ms=None) for each in valid])
+    alerts.close_alerts(tx, [each.work.task_id for each in valid], by=ENGINE_ACTOR)
     jobs.record_notes(tx, [JobNote(each.work.attempt_id, registered=True) for each in valid])
     in_time = [each.work.task_id for each in valid if each.work.task_id not in late]
     reservations.request_settlement_many(tx, in_time)

@@ -149,12 +149,12 @@ async def _bring_in(shift: Shift, watched: Watched, outcome: Finished) -> _End |
     try:
         for each in outcome.outputs:
             stored = await shift.in_thread(_store, shift, each) if each.data is not None else each
-            fetched.append(await shift.in_thread(ingesting.fetch, shift, watched.work, output_json(stored)))
+            fetched.append(await shift.by_porter(ingesting.fetch, shift, watched.work, output_json(stored)))
     except (EgressRefused, MediaInvalid):
         return _End("lost", cost) if watched.over else None
     except (ResultGone, Outside):
         return None
-    measured = [await shift.in_thread(ingesting.measure, shift, watched.work, each) for each in fetched]
+    measured = [await shift.by_porter(ingesting.measure, shift, watched.work, each) for each in fetched]
     whole = bool(measured) and all(judged.state is MediaState.READY for _, judged in measured)
     return _End("delivered" if whole else "quarantined", cost, tuple(fetched), tuple(measured))
 

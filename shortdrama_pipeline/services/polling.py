@@ -40,7 +40,7 @@ from shortdrama_pipeline.services.recording import (
     attempt_move,
     task_move,
 )
-from shortdrama_pipeline.services.shifts import Shift, monotonic_ms
+from shortdrama_pipeline.services.shifts import LOG, Shift, describe, monotonic_ms
 from shortdrama_pipeline.services.work import ChannelLost, Route, Work, bill_of, output_json, resolve_channel
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.attempts import AttemptMove
@@ -152,12 +152,28 @@ class Poller:
         """One status request for jobs of one channel, then what each answer means."""
         try:
             route, outcomes = await self._query(group)
+        except Exception as error:
+            if len(group) == 1:
+                self.drop({group[0].work.task_id})
+                raise
+            LOG.error("engine.query.split %s", describe(error))
+            for each in group:
+                self._shift.spawn(self._ask([each]), name="query", task_ids=[each.work.task_id])
+            return
         finally:
             self._asking -= {each.work.task_id for each in group}
         for each in group:
             if self._waiting.get(each.work.task_id) is each:
-                judging = self._judge(each, route, outcomes[each.external_id])
+                judging = self._judged(each, route, outcomes[each.external_id])
                 self._shift.spawn(judging, name="judge", task_ids=[each.work.task_id])
+
+    async def _judged(self, waiting: Waiting, route: Route | None, outcome: QueryOutcome) -> None:
+        """Judge; a job whose judging stumbles is let go with its lease, for the next scan to take up."""
+        try:
+            await self._judge(waiting, route, outcome)
+        except Exception:
+            self.drop({waiting.work.task_id})
+            raise
 
     async def _query(self, group: Sequence[Waiting]) -> tuple[Route | None, dict[str, QueryOutcome]]:
         shift, ids = self._shift, [each.external_id for each in group]
@@ -362,6 +378,7 @@ def read_answer(route: Route, answer: HttpAnswer | Silent, ids: list[str]) -> di
     try:
         found = route.adapter.read_query(answer, ids)
     except Exception as error:  # noqa: BLE001 - an adapter that stumbles has learnt nothing about the job
+        LOG.error("engine.query.unreadable %s", describe(error))
         return dict.fromkeys(ids, QueryFailed(f"the answer could not be read: {type(error).__name__}"))
     return {each: found.get(each, Unrecognised("not in the answer")) for each in ids}
 

@@ -18,9 +18,21 @@ from shortdrama_pipeline.rules.attempts import AttemptEvent
 from shortdrama_pipeline.rules.ledger import Bill
 from shortdrama_pipeline.rules.states import AttemptState, TaskState
 from shortdrama_pipeline.rules.tasks import TaskEvent
-from shortdrama_pipeline.store import alerts, attempts, audit, jobs, media, rate_limits, reservations, tasks
+from shortdrama_pipeline.store import (
+    alerts,
+    attempts,
+    audit,
+    breakers,
+    jobs,
+    media,
+    rate_limits,
+    reservations,
+    tasks,
+)
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.attempts import AttemptMove
+from shortdrama_pipeline.store.breakers import Heard
+from shortdrama_pipeline.store.bulk import json_text
 from shortdrama_pipeline.store.jobs import JobNote, NewJob
 from shortdrama_pipeline.store.media import Judgement, StagedFile
 from shortdrama_pipeline.store.tasks import TaskMove
@@ -61,6 +73,7 @@ class Change:
     bill: Bill | None = None
     alert: Alert | None = None
     block_ms: tuple[str, int] | None = None  # a channel that asked for a pause
+    heard: Heard | None = None  # what a create said about its channel (G-302)
     decision: Decision | None = None
 
 
@@ -127,16 +140,25 @@ def apply_changes(tx: sa.Connection, changes: Sequence[Change]) -> list[Recorded
     jobs.record_notes(tx, [each.job_note for each in valid if each.job_note])
     media.stage(tx, [file for each in valid for file in each.staged])
     media.judge(tx, [file for each in valid for file in each.judged])
-    tasks.record_moves(tx, [each.task for each in valid if each.task])
+    moves = [each.task for each in valid if each.task]
+    tasks.record_moves(tx, moves)
+    alerts.close_alerts(tx, [each.task_id for each in moves if goes_on(each)], by=ENGINE_ACTOR)
     alerts.record_alerts(tx, [each.alert for each in valid if each.alert])
     for each in valid:
         if each.block_ms:
             rate_limits.block(tx, each.block_ms[0], pause_ms=each.block_ms[1])
+    breakers.record(tx, [each.heard for each in valid if each.heard])
     _apply_money(tx, valid)
     audit.record_decisions(tx, [_decided(each.held, each.decision) for each in valid if each.decision])
     reach(Point.OUTCOME_BEFORE_COMMIT)
     done = {each.held.task_id for each in valid}
     return [_after(each) if each.held.task_id in done else Stale(each.held.task_id) for each in changes]
+
+
+def goes_on(move: TaskMove) -> bool:
+    """Has what people were told about this Task come to an end? Then the next trouble is told anew."""
+    waited = move.seen is TaskState.NEEDS_RECONCILIATION and move.to is not move.seen
+    return waited or move.to in task_rules.TERMINAL
 
 
 def _apply_attempts(tx: sa.Connection, changes: Sequence[Change]) -> set[str]:
@@ -157,14 +179,21 @@ def _apply_money(tx: sa.Connection, changes: Sequence[Change]) -> None:
     by_reason: dict[str, list[Change]] = {}
     for each in changes:
         if each.release is not None:
-            by_reason.setdefault(str(each.release.get("code", "")), []).append(each)
+            by_reason.setdefault(json_text(each.release), []).append(each)
     for group in by_reason.values():
-        reservations.release_many(
+        moved = reservations.release_many(
             tx,
             [each.held.task_id for each in group],
             reason=dict(group[0].release or {}),
             bills=[each.bill for each in group if each.bill],
             actor=ENGINE_ACTOR,
+        )
+        alerts.record_alerts(
+            tx,
+            [
+                Alert("release_refused", task_id, "Held money could not be given back", {"state": state})
+                for task_id, state in moved.refused.items()
+            ],
         )
     bills = [each.bill for each in changes if each.bill and each.release is None]
     if bills:

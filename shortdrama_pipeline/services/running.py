@@ -279,6 +279,8 @@ def _wait(studio: Studio, episode_id: str, stage: Stage, progress: Report | None
     worker = new_id("run")
     while True:
         report = drain(studio, worker=worker, until_idle=True, seconds_max=SLICE_S)
+        if report.interrupted:
+            raise KeyboardInterrupt
         view = bring_up_to(studio, episode_id, stage)
         now = wanting.progress(view, CATALOGUE[stage])
         _tell(progress, stage, now)

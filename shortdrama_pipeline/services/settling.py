@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from shortdrama_pipeline.crashpoints import Point, reach
-from shortdrama_pipeline.errors import ShortdramaError
+from shortdrama_pipeline.errors import Outside, ShortdramaError
 from shortdrama_pipeline.rules.ledger import Bill
 from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.services.batching import Lane
 from shortdrama_pipeline.services.recording import ENGINE_ACTOR
-from shortdrama_pipeline.services.shifts import Shift
+from shortdrama_pipeline.services.shifts import LOG, Shift, describe
 from shortdrama_pipeline.store import alerts, reservations
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.reservations import Settlement
@@ -41,6 +41,7 @@ def apply_settlements(tx: sa.Connection, due: Sequence[Due]) -> list[bool]:
         bills=[each.bill for each in due if each.bill],
         actor=ENGINE_ACTOR,
     )
+    alerts.close_alerts(tx, moved.moved, by=ENGINE_ACTOR)
     alerts.record_alerts(
         tx,
         [
@@ -59,8 +60,15 @@ async def settle(shift: Shift, task_id: str, *, bill: Bill | None) -> bool:
     """Charge one delivered Task with whatever else is due; a failure leaves it pending, for the next scan."""
     try:
         charged = await shift.writer.write(SETTLE, Due(task_id, bill))
-    except (ShortdramaError, sa.exc.SQLAlchemyError):
+    except Outside as error:
+        LOG.error("engine.settle.away %s %s", task_id, describe(error))
         return False  # settlementPending stands in the database; the scan tries again (P-8.3)
+    except (ShortdramaError, sa.exc.SQLAlchemyError) as error:
+        LOG.error("engine.settle.failed %s %s", task_id, describe(error))
+        shift.count.errors += 1
+        facts = {"error": type(error).__name__}
+        await shift.alarm(Alert("settlement_failed", task_id, "A delivered task is not charged yet", facts))
+        return False
     reach(Point.SETTLE_COMMITTED)
     shift.count.settled += int(charged)
     return charged

@@ -22,13 +22,15 @@ from shortdrama_pipeline.rules import leases, polling
 from shortdrama_pipeline.services.batching import CALLS, Lane, Writer
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.recording import Change, Held, Recorded, Stale, apply_changes
+from shortdrama_pipeline.services.safety import Fences
 from shortdrama_pipeline.store import alerts, tasks
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.tasks import TaskMove
 
 R = TypeVar("R")
 CHANGES: Lane[Change, Recorded | Stale] = Lane("changes", 20, apply_changes)
-INGEST_THREADS = 6
+HANDS = 4
+PORTERS = 6  # downloads and probes: slow ones must never hold up a send, a poll or a receipt (P-7.1)
 SET_ASIDE_MS = 30_000
 LOG = logging.getLogger("shortdrama.engine")
 
@@ -78,10 +80,13 @@ class Shift:
         self.queries = QueryClient()
         self.count = Count()
         self.leases: dict[str, int] = {}
+        self.fences = Fences(studio, worker, clock_ms=monotonic_ms)
         self.stopping = False
         self.work_changed = asyncio.Event()
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="reader")
-        self._hands = ThreadPoolExecutor(INGEST_THREADS, thread_name_prefix="hands")
+        self._hands = ThreadPoolExecutor(HANDS, thread_name_prefix="hands")
+        self._porters = ThreadPoolExecutor(PORTERS, thread_name_prefix="porter")
+        self._spare = ThreadPoolExecutor(1, thread_name_prefix="spare")
         self._running: set[asyncio.Task[None]] = set()
         self.set_aside: set[str] = set()
         self._random = random.Random(new_id("jitter"))  # noqa: S311 - jitter
@@ -98,8 +103,16 @@ class Shift:
         return await asyncio.get_running_loop().run_in_executor(self._readers, run)
 
     async def in_thread(self, work: Callable[..., R], *arguments: object) -> R:
-        """Run blocking work (files, downloads, probing) beside the event loop."""
+        """Run short blocking work (files, keys, the next take) beside the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._hands, work, *arguments)
+
+    async def by_porter(self, work: Callable[..., R], *arguments: object) -> R:
+        """Run slow blocking work (downloads, hashing, probing) beside the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._porters, work, *arguments)
+
+    async def at_once(self, work: Callable[..., R], *arguments: object) -> R:
+        """Run what may not wait for anything else: an emergency receipt."""
+        return await asyncio.get_running_loop().run_in_executor(self._spare, work, *arguments)
 
     async def record(self, change: Change) -> Recorded | Stale:
         """Commit one decided Change; a Task we no longer own is dropped here."""
@@ -119,6 +132,14 @@ class Shift:
             held.task_id, held.lease_token, held.state, held.state, after_ms, reason, keep_lease=False
         )
         await self.writer.write(CHANGES, Change(held=held, task=move, alert=alert))
+
+    async def alarm(self, alert: Alert) -> None:
+        """Raise an alert by itself."""
+
+        def write(tx: sa.Connection) -> None:
+            alerts.record_alerts(tx, [alert])
+
+        await self.writer.write(CALLS, write)
 
     # --- coroutines ---------------------------------------------------------------------------------
 
@@ -203,8 +224,9 @@ class Shift:
     async def close(self) -> None:
         await self.writer.close()
         await self.queries.close()
-        self._readers.shutdown(wait=True)
-        self._hands.shutdown(wait=True)
+        self.fences.close()
+        for each in (self._readers, self._hands, self._porters, self._spare):
+            each.shutdown(wait=True)
 
     def jitter(self) -> int:
         return self._random.randrange(1001)

@@ -6,14 +6,15 @@ vendor answered is stored before anything uses it.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 import sqlalchemy as sa
 
 from shortdrama_pipeline.crashpoints import Point, reach
-from shortdrama_pipeline.errors import CredentialMissing, Outside, ShortdramaError
+from shortdrama_pipeline.errors import CredentialMissing, Outside, SafeModeOn, ShortdramaError
 from shortdrama_pipeline.ids import new_id
 from shortdrama_pipeline.providers.credentials import read_credential
 from shortdrama_pipeline.providers.ports import (
@@ -37,6 +38,7 @@ from shortdrama_pipeline.rules.attempts import (
     resend_pause_ms,
     what_follows,
 )
+from shortdrama_pipeline.rules.breaker import FAILURES_MAX, weigh
 from shortdrama_pipeline.rules.leases import send_until_ms
 from shortdrama_pipeline.rules.states import AttemptState, TaskState
 from shortdrama_pipeline.rules.tasks import (
@@ -59,16 +61,19 @@ from shortdrama_pipeline.services.recording import (
     attempt_move,
     task_move,
 )
-from shortdrama_pipeline.services.shifts import Shift, monotonic_ms
+from shortdrama_pipeline.services.safety import Fence, refusal
+from shortdrama_pipeline.services.shifts import LOG, Shift, describe, monotonic_ms
 from shortdrama_pipeline.services.work import Route, Work, bill_of, freeze_channel, output_json
-from shortdrama_pipeline.store import attempts, outbox, rate_limits, tasks
+from shortdrama_pipeline.store import attempts, breakers, outbox, rate_limits, safety, tasks
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.attempts import Preparation
+from shortdrama_pipeline.store.breakers import Heard
 from shortdrama_pipeline.store.jobs import NewJob
 from shortdrama_pipeline.store.media import StagedFile
 from shortdrama_pipeline.store.tasks import DueTask, Task
 
 INLINE_BYTES_MAX = 64 * 1024 * 1024
+LEASE_RUN_OUT = "leaseRunOut"  # ours, not the channel's
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ class Ready:
     worker: str
     lease_ms: int
     token: int | None = None
+    fence: Fence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +122,14 @@ def prepare(shift: Shift, due: DueTask, *, token: int | None = None) -> Ready | 
         call = adapter.build_create(
             binding, task.request, client_id=attempt_id, read_media=shift.studio.objects.read
         )
+        request = encode(binding, call)
     except CredentialMissing:
         return NotNow(task.task_id, Reason("credentialMissing", "notSent").to_json())
-    except (ShortdramaError, LookupError, TypeError, ValueError, OSError) as error:
+    except Exception as error:  # noqa: BLE001 - one Task's fault must not stop the others; nothing is claimed
+        LOG.error("engine.prepare.failed %s %s", task.task_id, describe(error))
         return NotNow(
             task.task_id, Reason("requestNotBuildable", "notSent", {"error": type(error).__name__}).to_json()
         )
-    request = encode(binding, call)
     reach(Point.CLAIM_PREPARED)
     preparation = Preparation(
         attempt_id=attempt_id,
@@ -157,18 +164,23 @@ def _still_held(due: DueTask, fingerprint: str) -> bool:
 def apply_fences(tx: sa.Connection, ready: Sequence[Ready]) -> list[int | None]:
     """Claim and fence what may start now, in one transaction; None for what was not won (T2, T3)."""
     worker, lease_ms = ready[0].worker, ready[0].lease_ms
-    chosen = _within_limits(tx, [each for each in ready if each.token is None])
+    if not safety.may_fence(tx, {each.fence.upper for each in ready if each.fence is not None}):
+        raise refusal(safety.find_open(tx))
+    chosen, more = _within_limits(tx, ready)
     tokens = tasks.claim(tx, [each.task.task_id for each in chosen], worker=worker, lease_ms=lease_ms)
-    again = {each.task.task_id: each.token for each in ready if each.token is not None}
+    again = {each.task.task_id: each.token for each in more if each.token is not None}
     if again:
-        allowed = tasks.lock_allowed(tx, again)
+        allowed = tasks.renew_allowed(tx, again, lease_ms=lease_ms)
         tokens |= {task_id: token for task_id, token in again.items() if task_id in allowed}
     won = [each for each in ready if each.task.task_id in tokens]
     if not won:
         return [None] * len(ready)
     attempts.prepare(tx, [each.preparation for each in won], tokens, worker=worker)
     fenced = attempts.take_fence(
-        tx, {each.preparation.attempt_id: tokens[each.task.task_id] for each in won}, worker=worker
+        tx,
+        {each.preparation.attempt_id: tokens[each.task.task_id] for each in won},
+        worker=worker,
+        numbers={each.preparation.attempt_id: each.fence.number for each in won if each.fence is not None},
     )
     assert len(fenced) == len(won), "a claimed task without its fence"
     outbox.mark_claimed(tx, [each.task.task_id for each in chosen])
@@ -179,49 +191,101 @@ def apply_fences(tx: sa.Connection, ready: Sequence[Ready]) -> list[int | None]:
 FENCES: Lane[Ready, int | None] = Lane("fences", 10, apply_fences)
 
 
-def _within_limits(tx: sa.Connection, fresh: Sequence[Ready]) -> list[Ready]:
+def _within_limits(tx: sa.Connection, ready: Sequence[Ready]) -> tuple[list[Ready], list[Ready]]:
+    """What breakers and rates let start: fresh Tasks, and further Attempts, which have their rate already."""
     by_channel: dict[str, list[Ready]] = {}
-    for each in fresh:
+    for each in sorted(ready, key=lambda one: one.token is None):
         by_channel.setdefault(each.route.binding.id, []).append(each)
+    admitted = breakers.admit(tx, {channel: len(group) for channel, group in by_channel.items()})
+    let = [each for channel, group in by_channel.items() for each in group[: admitted[channel]]]
+    fresh: dict[str, list[Ready]] = {}
+    for each in let:
+        if each.token is None:
+            fresh.setdefault(each.route.binding.id, []).append(each)
     wanted = {
         channel: rate_limits.Wanted(
             len(group), group[0].route.binding.requests_per_minute, group[0].route.binding.in_flight_max
         )
-        for channel, group in by_channel.items()
+        for channel, group in fresh.items()
     }
     allowed = rate_limits.take(tx, wanted)
-    return [each for channel, group in by_channel.items() for each in group[: allowed[channel]]]
+    chosen = [each for channel, group in fresh.items() for each in group[: allowed[channel]]]
+    return chosen, [each for each in let if each.token is not None]
 
 
 # --- the send -----------------------------------------------------------------------------------------
 
 
 async def fence_and_check(shift: Shift, ready: Sequence[Ready]) -> list[tuple[Ready, Work, int]]:
-    """Commit fences, then look once more at lease and fence (P-6.9). Returns what may be sent, until when."""
+    """Commit fences, then look once more at lease and fence (P-6.9). Returns what may be sent, until when.
+
+    A lease is renewed only while somebody is at its Task: what is not sent is let go, for recovery to judge.
+    """
+    numbers = await shift.in_thread(shift.fences.take, len(ready))
+    ready = [replace(each, fence=number) for each, number in zip(ready, numbers, strict=True)]
     asked_ms = monotonic_ms()
-    tokens = await asyncio.gather(*(shift.writer.write(FENCES, each) for each in ready))
+    answers = await asyncio.gather(
+        *(shift.writer.write(FENCES, each) for each in ready), return_exceptions=True
+    )
     won = {
-        each.preparation.attempt_id: token
-        for each, token in zip(ready, tokens, strict=True)
-        if token is not None
+        each.preparation.attempt_id: answer
+        for each, answer in zip(ready, answers, strict=True)
+        if isinstance(answer, int)
     }
+    failed = [
+        (each, answer)
+        for each, answer in zip(ready, answers, strict=True)
+        if isinstance(answer, BaseException)
+    ]
+    if failed:
+        await _not_fenced(shift, failed, any_won=bool(won))
     if not won:
         return []
-    for each, token in zip(ready, tokens, strict=True):
-        if token is not None:
-            shift.leases[each.task.task_id] = token
     reach(Point.FENCE_COMMITTED)
-    standing = await shift.read(lambda tx: attempts.check_fences(tx, won))
+    ours = [each for each in ready if each.preparation.attempt_id in won]
+    standing: Collection[str] = ()
+    try:
+        standing = await shift.read(lambda tx: attempts.check_fences(tx, won))
+    finally:
+        for each in ours:
+            if each.preparation.attempt_id in standing:
+                shift.leases[each.task.task_id] = won[each.preparation.attempt_id]
+            else:
+                shift.leases.pop(each.task.task_id, None)
     reach(Point.FENCE_CHECKED)
-    for each in ready:
-        if each.preparation.attempt_id in won and each.preparation.attempt_id not in standing:
-            shift.leases.pop(each.task.task_id, None)  # not sent, not renewed: recovery says what is known
     until_ms = send_until_ms(asked_ms, lease_ms=shift.pace.lease_ms)
     return [
         (each, _work(each, won[each.preparation.attempt_id]), until_ms)
         for each in ready
         if each.preparation.attempt_id in standing
     ]
+
+
+async def _not_fenced(shift: Shift, failed: Sequence[tuple[Ready, BaseException]], *, any_won: bool) -> None:
+    """A fence that failed by itself holds its own Task and is alarmed; those that were won go on.
+
+    Raises the cause when the database is away altogether.
+    """
+    for ready, error in failed:
+        if isinstance(error, SafeModeOn):
+            shift.fences.drop()
+            raise error
+        if not isinstance(error, Exception) or (not any_won and isinstance(error, Outside)):
+            raise error
+        LOG.error("engine.fence.failed %s %s", ready.task.task_id, describe(error))
+        shift.count.errors += 1
+        shift.leases.pop(ready.task.task_id, None)
+        reason = Reason("fenceFailed", "notSent", {"error": type(error).__name__})
+        alert = Alert("engine_error", ready.task.task_id, "A send could not be prepared", reason.to_json())
+        hold = (
+            NotNow(ready.task.task_id, reason.to_json()),
+            ready.worker,
+            ready.lease_ms,
+            shift.pace.hold_again_ms,
+        )
+        with suppress(Outside):  # then the Task is simply due again
+            await shift.writer.write(NOT_NOW, hold)
+            await shift.alarm(alert)
 
 
 def _work(ready: Ready, token: int) -> Work:
@@ -273,6 +337,7 @@ def _read_answer(ready: Ready, answer: HttpAnswer | NeverSent | Silent) -> Creat
             try:
                 return ready.route.adapter.read_create(answer)
             except Exception as error:  # noqa: BLE001 - an adapter that stumbles has proven nothing
+                LOG.error("engine.answer.unreadable %s %s", ready.task.task_id, describe(error))
                 return Unknown(f"the answer could not be read: {type(error).__name__}")
         case _:
             assert_never(answer)
@@ -300,6 +365,7 @@ async def _accept_job(
         new_job=NewJob(
             work.attempt_id, ready.route.binding.id, job.external_id, job.checkpoint, contract.retention_s
         ),
+        heard=_heard(shift, work, accepted=True),
     )
     receipt = receipts.Receipt(
         work.attempt_id, work.task_id, job.external_id, dict(job.checkpoint), [], 0, ""
@@ -313,7 +379,8 @@ async def _accept_inline(shift: Shift, ready: Ready, work: Work, answer: Answere
     """The answer is the result: its bytes are in the store before its row says so (D-16)."""
     try:
         stored = [await shift.in_thread(store_inline, shift, each) for each in answer.outputs]
-    except ShortdramaError as error:
+    except (ShortdramaError, OSError) as error:
+        LOG.error("engine.result.not_stored %s %s", work.task_id, describe(error))
         await _accepted_but_not_stored(shift, work, answer, error)
         return
     reach(Point.INLINE_STORED)
@@ -338,6 +405,7 @@ async def _accept_inline(shift: Shift, ready: Ready, work: Work, answer: Answere
             work.attempt_id, ready.route.binding.id, answer.external_id, {}, contract.retention_s, inline=True
         ),
         staged=tuple(StagedFile(str(each.sha256), size, each.media_type) for each, size in stored),
+        heard=_heard(shift, work, accepted=True),
     )
     receipt = receipts.Receipt(
         work.attempt_id,
@@ -352,6 +420,16 @@ async def _accept_inline(shift: Shift, ready: Ready, work: Work, answer: Answere
     if recorded is not None:
         bill = bill_of(work, cost_micros=answer.cost_micros, cost_currency=answer.cost_currency)
         await ingesting.deliver(shift, work.at(recorded.now), outputs, bill=bill)
+
+
+def _heard(
+    shift: Shift, work: Work, *, accepted: bool = False, proof: Proof | None = None, cause: str = ""
+) -> Heard:
+    """What a create says about its channel (G-302)."""
+    channel_id = work.task.binding_id
+    binding = shift.studio.bindings.get(channel_id)
+    failures_max = FAILURES_MAX if binding is None else binding.failures_max
+    return Heard(channel_id, weigh(accepted=accepted, proof=proof), failures_max, cause)
 
 
 def store_inline(shift: Shift, output: Output) -> tuple[Output, int]:
@@ -371,8 +449,9 @@ async def _record_or_receipt(
             return answer
         why = "leaseLost"
     except Exception as error:  # noqa: BLE001 - whatever stopped the write, the job exists
+        LOG.error("engine.acceptance.not_recorded %s %s", work.task_id, describe(error))
         why = type(error).__name__
-    await shift.in_thread(_write_receipt, shift, receipt, ready.route.credential.secret)
+    await shift.at_once(_write_receipt, shift, receipt, ready.route.credential.secret)
     await _note_incident(shift, work, why)
     return None
 
@@ -408,20 +487,23 @@ async def _note_incident(shift: Shift, work: Work, why: str) -> None:
     try:
         await shift.record(change)
         shift.count.reconciling += 1
-    except (Outside, sa.exc.SQLAlchemyError):
+    except (ShortdramaError, sa.exc.SQLAlchemyError) as error:
+        LOG.error("engine.incident.not_recorded %s %s", work.task_id, describe(error))
         shift.leases.pop(work.task_id, None)
 
 
 async def _accepted_but_not_stored(
-    shift: Shift, work: Work, answer: AnsweredInline, error: ShortdramaError
+    shift: Shift, work: Work, answer: AnsweredInline, error: ShortdramaError | OSError
 ) -> None:
+    """The vendor delivered and will bill: its id and its price are kept with the open question (D-15)."""
+    code = error.code if isinstance(error, ShortdramaError) else type(error).__name__
     change = Change(
         held=work.held,
         task=task_move(
             work.held,
             FactsMissing(),
             after_ms=shift.pace.slow_query_s * 1000,
-            reason=Reason("resultNotStored", "accepted", {"error": error.code}).to_json(),
+            reason=Reason("resultNotStored", "accepted", {"error": code}).to_json(),
             keep_lease=False,
         ),
         attempts=(
@@ -429,12 +511,12 @@ async def _accepted_but_not_stored(
                 work.attempt_id,
                 AttemptState.SUBMIT_STARTED,
                 WentSilent(),
-                evidence={"fact": "answeredInline", "external_id": answer.external_id, "error": error.code},
+                external_id=answer.external_id,
+                evidence={"fact": "answeredInline", "external_id": answer.external_id, "error": code},
+                cost=(answer.cost_micros, answer.cost_currency),
             ),
         ),
-        alert=Alert(
-            "result_not_stored", work.task_id, "A paid answer could not be stored", {"error": error.code}
-        ),
+        alert=Alert("result_not_stored", work.task_id, "A paid answer could not be stored", {"error": code}),
     )
     await shift.record(change)
     shift.count.reconciling += 1
@@ -465,6 +547,7 @@ async def _went_silent(shift: Shift, work: Work, outcome: Unknown, *, can_look_u
         alert=Alert(
             "outcome_unknown", work.task_id, "A paid request went unanswered", {"why": outcome.why[:200]}
         ),
+        heard=_heard(shift, work, cause=outcome.why),
     )
     await shift.record(change)
     shift.count.reconciling += 1
@@ -502,7 +585,8 @@ async def _rejected(shift: Shift, ready: Ready, work: Work, outcome: Rejected) -
             "fingerprint": ready.route.credential.fingerprint,
         },
     )
-    change = Change(held=work.held, attempts=(rejected,))
+    heard = None if outcome.code == LEASE_RUN_OUT else _heard(shift, work, proof=proof, cause=outcome.code)
+    change = Change(held=work.held, attempts=(rejected,), heard=heard)
     if outcome.retry_after_s and proof is Proof.CAPACITY:
         change = replace(change, block_ms=(ready.route.binding.id, outcome.retry_after_s * 1000))
     reason = Reason(

@@ -42,10 +42,12 @@ def record_alerts(tx: sa.Connection, alerts: Sequence[Alert]) -> None:
     tx.execute(_RAISE, bound)
 
 
-def close_alerts(tx: sa.Connection, entity_id: str, *, by: str) -> int:
-    """Close what was open about a thing."""
+def close_alerts(tx: sa.Connection, entity_ids: Sequence[str], *, by: str) -> None:
+    """Close what was open about these things, so that the same trouble raises a new alert next time."""
+    if not entity_ids:
+        return
     statement = sa.text(
         "update alerts set closed_at = clock_timestamp(), closed_by = :by"
-        " where entity_id = :entity_id and closed_at is null"
+        " where entity_id = any(cast(:entity_ids as text[])) and closed_at is null"
     )
-    return int(tx.execute(statement, {"entity_id": entity_id, "by": by}).rowcount)
+    tx.execute(statement, {"entity_ids": list(entity_ids), "by": by})

@@ -126,12 +126,18 @@ update tasks t set state = 'running', owner = :worker, lease_token = t.lease_tok
   from won where t.task_id = won.task_id returning t.task_id, t.lease_token
 """)
 
-# Held under this very token, and the Grant still allows a send: for another Attempt under one lease.
+# Held under this very token, and the Grant still allows a send: for another Attempt under one lease,
+# which then runs its full length again, since the send is timed by it (P-6.9).
 _STILL_ALLOWED = sa.text(f"""
-select t.task_id from unnest(cast(:task_ids as text[]), cast(:tokens as bigint[])) as w(task_id, token)
-  join tasks t on t.task_id = w.task_id and t.lease_token = w.token {_AUTHORITY}
- where t.state = 'running' and t.expires_at > clock_timestamp() and ({_GRANT_ENDED}) is null
- for update of t for share of g
+with ours as (
+  select t.task_id from unnest(cast(:task_ids as text[]), cast(:tokens as bigint[])) as w(task_id, token)
+    join tasks t on t.task_id = w.task_id and t.lease_token = w.token {_AUTHORITY}
+   where t.state = 'running' and t.expires_at > clock_timestamp() and ({_GRANT_ENDED}) is null
+   order by t.task_id for update of t for share of g
+)
+update tasks t set heartbeat = clock_timestamp(),
+  expires_at = clock_timestamp() + :lease_ms * interval '1 millisecond'
+  from ours where t.task_id = ours.task_id returning t.task_id
 """)  # noqa: S608
 
 _HEARTBEAT = sa.text("""
@@ -221,9 +227,9 @@ def claim_to_end(tx: sa.Connection, task_ids: Sequence[str], *, worker: str, lea
     return {row.task_id: int(row.lease_token) for row in tx.execute(_CLAIM_TO_END, bound)}
 
 
-def lock_allowed(tx: sa.Connection, tokens: Mapping[str, int]) -> set[str]:
-    """Of the Tasks held under these tokens, those that may be sent again now."""
-    bound = {"task_ids": list(tokens), "tokens": list(tokens.values())}
+def renew_allowed(tx: sa.Connection, tokens: Mapping[str, int], *, lease_ms: int) -> set[str]:
+    """Renew the leases held under these tokens; returns the Tasks that may be sent again now."""
+    bound = {"task_ids": list(tokens), "tokens": list(tokens.values()), "lease_ms": lease_ms}
     return set(tx.execute(_STILL_ALLOWED, bound).scalars())
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import sqlalchemy as sa
 
@@ -204,9 +205,9 @@ def test_a_drain_ends_in_time_while_many_jobs_are_asked_without_pause(shop: Shop
     shop.vendor.polls_until_done = 10**9
     shop.order(*[MediaKind.VIDEO] * 12)
     for _ in range(3):
-        began = monotonic_ms()
+        began = time.monotonic()
         shop.drain(seconds_max=1)
-        assert monotonic_ms() - began < 15_000
+        assert time.monotonic() - began < 15
 
 
 def test_a_lost_workers_many_jobs_are_all_taken_in_one_scan(shop: Shop) -> None:
