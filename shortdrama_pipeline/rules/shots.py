@@ -6,6 +6,8 @@
 from dataclasses import asdict, dataclass
 
 FRAME_RATE = 24  # frames per second an animatic or a model is asked for, unless the plan says otherwise
+SIZES = ("wide", "full", "medium", "close", "detail")
+MOVES = ("still", "push_in", "pull_out", "pan_left", "pan_right", "tilt_up", "tilt_down")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,7 @@ class ShotLine:
 class Shot:
     """One cut. `id` is `<scene id>-<nn>`, such as s1-03. `duration_frames` counts at FRAME_RATE.
 
-    `size` is one of wide, full, medium, close, detail; `move` one of still, push_in, pull_out,
-    pan_left, pan_right, tilt_up, tilt_down. `characters` and `props` are those seen.
+    `size` is one of SIZES, `move` one of MOVES. `characters` and `props` are those seen.
     """
 
     id: str

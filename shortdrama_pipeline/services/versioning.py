@@ -17,7 +17,7 @@ from shortdrama_pipeline.services.channels import channels_of
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.gates import confirmation_of, load_words
 from shortdrama_pipeline.services.planning import choose_binding
-from shortdrama_pipeline.stages import making, wanting
+from shortdrama_pipeline.stages import contents, making, wanting
 from shortdrama_pipeline.stages.catalogue import CATALOGUE
 from shortdrama_pipeline.stages.view import View, load_view
 from shortdrama_pipeline.stages.work import StageWork
@@ -141,7 +141,7 @@ def edit_version(
                 hint="Order another one: `shortdrama stage plan EPISODE STAGE --items ITEM`",
                 version_id=version_id,
             )
-        _check_content(version, content)
+        contents.check_content(version.kind, version.subject, version.role, content)
         uses = [(each.used_version_id, each.purpose) for each in edges.find_uses(tx, version_id)]
         draft = making.edit_draft(version, content, uses=uses, actor=actor)
         made = versions.load_version(tx, versions.record_versions(tx, [draft])[0])
@@ -250,17 +250,6 @@ def _require_ready_file(tx: sa.Connection, version: Version) -> None:
             hint="Transfer it again, or choose another version",
             version_id=version.version_id,
             state=state,
-        )
-
-
-def _check_content(version: Version, content: Mapping[str, object]) -> None:
-    """Refuse a content that the stages could not read back."""
-    missing = sorted(set(version.content) - set(content))
-    if missing:
-        raise NotReady(
-            f"The new content lacks {', '.join(missing)}",
-            hint="Start from the content that `shortdrama version show` prints",
-            missing=[*missing],
         )
 
 

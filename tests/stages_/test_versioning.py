@@ -67,7 +67,7 @@ def test_a_difference_names_the_place_of_every_changed_value(studio: Studio) -> 
 def test_a_file_is_not_edited_and_a_content_keeps_its_shape(filmed: Studio) -> None:
     with pytest.raises(Refusal, match="not edited"):
         edit_version(filmed, chosen(filmed, "shot:s1-01", "frame").version_id, {}, actor=PERSON)
-    with pytest.raises(NotReady, match="lacks"):
+    with pytest.raises(NotReady, match="cannot be read at language"):
         edit_version(filmed, chosen(filmed, "script").version_id, {"title": "x"}, actor=PERSON)
 
 
