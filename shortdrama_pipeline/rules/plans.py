@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from numbers import Real
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import rfc8785
 
@@ -72,6 +72,22 @@ class ItemRequest:
     def item_id(self) -> str:
         """Stable over retries and reordering (P-11.1)."""
         return f"{self.episode_id}/{self.subject}#{self.role}"
+
+
+def item_request(item: Mapping[str, Any]) -> ItemRequest:
+    """Ask for the same as a frozen item of an earlier PlanSnapshot; price and channel are found anew."""
+    uses = tuple(
+        Use(each["purpose"], each["version_id"], each["digest"], each.get("sha256")) for each in item["uses"]
+    )
+    return ItemRequest(
+        episode_id=item["episode_id"],
+        subject=item["subject"],
+        role=item["role"],
+        kind=MediaKind(item["kind"]),
+        params=dict(item["params"]),
+        uses=uses,
+        constraints=dict(item.get("constraints") or {}),
+    )
 
 
 @dataclass(frozen=True, slots=True)

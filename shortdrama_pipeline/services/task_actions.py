@@ -29,8 +29,8 @@ from shortdrama_pipeline.rules import tasks as task_rules
 from shortdrama_pipeline.rules.actors import parse_actor, require_person
 from shortdrama_pipeline.rules.attempts import Proof
 from shortdrama_pipeline.rules.money import Money
-from shortdrama_pipeline.rules.plans import ItemRequest, Use
-from shortdrama_pipeline.rules.states import AttemptState, MediaKind, ReservationState, Stage, TaskState
+from shortdrama_pipeline.rules.plans import item_request
+from shortdrama_pipeline.rules.states import AttemptState, ReservationState, Stage, TaskState
 from shortdrama_pipeline.rules.task_actions import (
     MAY_COST,
     Standing,
@@ -207,7 +207,7 @@ def regenerate_task(studio: Studio, task_id: str, *, actor: str) -> Planned:
     with studio.db.read() as tx:
         _refuse_unless_open(_see(tx, task_id), TaskAction.REGENERATE, task_id)
         task = tasks.load(tx, task_id)
-    return plan_items(studio, Stage(task.stage), [_item_of(task.request)], actor=actor)
+    return plan_items(studio, Stage(task.stage), [item_request(task.request)], actor=actor)
 
 
 def compensate_task(studio: Studio, task_id: str, *, actor: str, note: str) -> Document:
@@ -480,22 +480,6 @@ def _attempt(row: Mapping[str, Any]) -> Document:
         "provider_cost": _money(row["provider_cost_micros"], row["provider_currency"]),
         **{name: _time(row[name]) for name in ATTEMPT_TIMES},
     }
-
-
-def _item_of(request: Mapping[str, Any]) -> ItemRequest:
-    uses = tuple(
-        Use(each["purpose"], each["version_id"], each["digest"], each.get("sha256"))
-        for each in request["uses"]
-    )
-    return ItemRequest(
-        episode_id=request["episode_id"],
-        subject=request["subject"],
-        role=request["role"],
-        kind=MediaKind(request["kind"]),
-        params=dict(request["params"]),
-        uses=uses,
-        constraints=dict(request.get("constraints") or {}),
-    )
 
 
 def _money(micros: int, currency: str) -> dict[str, int | str]:

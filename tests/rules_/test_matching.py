@@ -1,6 +1,7 @@
 """Which listed job is ours: by our reference, or by facts the contract has verified; never by a guess."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -60,15 +61,15 @@ def test_one_fact_less_in_the_contract_and_a_person_decides(missing: MatchingFac
 
 
 @pytest.mark.parametrize("facts", [{"seed": None}, {"model": None}])
-def test_what_the_list_does_not_tell_is_not_taken_for_true(facts: dict[str, object]) -> None:
+def test_what_the_list_does_not_tell_is_not_taken_for_true(facts: dict[str, Any]) -> None:
     assert isinstance(found(job(**facts)), Candidates)
 
 
 @pytest.mark.parametrize(
     "other", [{"model": "model-2"}, {"seed": 8}, {"after_s": 60 + SKEW_S + 1}, {"after_s": -SKEW_S - 1}]
 )
-def test_a_job_that_differs_in_one_fact_is_not_ours(other: dict[str, object]) -> None:
-    assert found(job(**other)) == NotListed()  # type: ignore[arg-type]
+def test_a_job_that_differs_in_one_fact_is_not_ours(other: dict[str, Any]) -> None:
+    assert found(job(**other)) == NotListed()
 
 
 @pytest.mark.parametrize("edge", [-SKEW_S, 60 + SKEW_S])
