@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test check bench lock
+.PHONY: help setup demo dev test check mutants bench lock
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
@@ -35,6 +35,9 @@ check: setup ## format, lint, types, and the walls between the rooms
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+
+mutants: setup ## plant bugs one at a time; each must be caught
+	@$(BIN)/python -m tests.mutants --report docs/mutants.md
 
 bench: setup ## measure the hot paths
 	@$(BIN)/python -m bench
