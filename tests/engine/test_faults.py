@@ -10,6 +10,7 @@ from shortdrama_pipeline.errors import Outside
 from shortdrama_pipeline.ids import new_id
 from shortdrama_pipeline.rules.states import MediaKind
 from shortdrama_pipeline.services.confirming import confirm_quote
+from shortdrama_pipeline.services.draining import drain
 from shortdrama_pipeline.services.planning import plan_items
 from shortdrama_pipeline.services.recovering import recover
 from shortdrama_pipeline.services.shifts import Pace
@@ -330,16 +331,30 @@ def test_f09_a_failed_settlement_keeps_the_product_and_charges_once_later(shop: 
 
 
 def test_f11_two_workers_share_the_work_without_a_second_post(shop: Shop) -> None:
+    """No answer comes before both have sent, so that neither can have done everything alone."""
     ids = shop.order(*[IMAGE] * 24, *[VIDEO] * 12)
-    threads = [threading.Thread(target=shop.drain, kwargs={"limit": 4}) for _ in range(2)]
+    both = threading.Event()
+
+    def wait_for_both(_seen: Seen) -> None:
+        for _ in range(1_000):
+            if both.is_set() or len(shop.rows("select distinct worker from provider_attempts")) == 2:
+                break
+            both.wait(0.05)
+        both.set()
+
+    def work(worker: str) -> None:
+        drain(shop.studio, worker=worker, pace=QUICK, seconds_max=60, limit=4)
+
+    shop.vendor.on_post.append(wait_for_both)
+    threads = [threading.Thread(target=work, args=(each,)) for each in ("a", "b")]
     for each in threads:
         each.start()
     for each in threads:
-        each.join(timeout=60)
+        each.join(timeout=120)
     assert [shop.states(each) for each in ids] == [DONE] * len(ids)
     assert len(shop.vendor.posts()) == len(ids)
-    owners = shop.rows("select distinct worker from provider_attempts")
-    assert len(owners) == 2
+    owners = shop.rows("select distinct worker from provider_attempts order by 1")
+    assert [each["worker"] for each in owners] == ["a", "b"]
 
 
 def test_f13_a_missing_key_holds_the_task_and_sends_nothing(shop: Shop, home: Path) -> None:
