@@ -208,8 +208,8 @@ def _functions(g: Guarded) -> str:
         if g.counted else "",
         "moved": _MOVED.format(entity=g.entity, key=g.key, facts=g.facts.replace("r.", "new."))
         if g.counted else "",
-        "remember": (_REMEMBER if g.counted else _REMEMBER_UNCOUNTED).format(
-            entity=g.entity, key=g.key, facts=g.facts.replace("r.", "new.")
+        "history": (_HISTORY if g.counted else _HISTORY_UNCOUNTED).format(
+            table=g.table, entity=g.entity, key=g.key, facts=g.facts
         ),
         "kept": " if new.version <> old.version or new.event_digest <> old.event_digest then "
         f"raise exception '{g.table}: version and event_digest are counted here' "
@@ -240,17 +240,45 @@ _MOVED = """
   new.event_digest := shortdrama_event_digest(
     old.event_digest, '{entity}', new.{key}, new.version, old.state, new.state, {facts}, now());
 """
-_REMEMBER = """
-  insert into events (entity, entity_id, seq, from_state, to_state, facts, digest, created_at)
-  values ('{entity}', new.{key}, new.version, before, new.state, {facts}, new.event_digest, now());
+# Once per statement, since a confirm writes sixty rows and a batch of moves as many: row by row, history
+# cost more than everything else together. The join is never a nested loop: its plan is made once, for as
+# few rows as the first statement had, and kept for batches of thousands.
+_HISTORY = """
+create or replace function guard_{table}_history() returns trigger language plpgsql
+set enable_nestloop to off as $$
+begin
+  if tg_op = 'INSERT' then
+    insert into events (entity, entity_id, seq, from_state, to_state, facts, digest, created_at)
+    select '{entity}', r.{key}, r.version, null, r.state, {facts}, r.event_digest, now() from born r;
+  else
+    insert into events (entity, entity_id, seq, from_state, to_state, facts, digest, created_at)
+    select '{entity}', r.{key}, r.version, o.state, r.state, {facts}, r.event_digest, now()
+      from moved_from o join moved_to r on r.{key} = o.{key} where r.state <> o.state;
+  end if;
+  return null;
+end $$;
 """
-_REMEMBER_UNCOUNTED = """
-  select e.seq, e.digest into last_seq, last_digest from events e
-  where e.entity = '{entity}' and e.entity_id = new.{key} order by e.seq desc limit 1;
-  last_seq := coalesce(last_seq, 0) + 1;
-  insert into events (entity, entity_id, seq, from_state, to_state, facts, digest, created_at)
-  values ('{entity}', new.{key}, last_seq, before, new.state, {facts}, shortdrama_event_digest(
-    coalesce(last_digest, ''), '{entity}', new.{key}, last_seq, before, new.state, {facts}, now()), now());
+_HISTORY_UNCOUNTED = """
+create or replace function guard_{table}_history() returns trigger language plpgsql
+set enable_nestloop to off as $$
+begin
+  if tg_op = 'INSERT' then
+    insert into events (entity, entity_id, seq, from_state, to_state, facts, digest, created_at)
+    select '{entity}', r.{key}, 1, null, r.state, {facts}, shortdrama_event_digest(
+        '', '{entity}', r.{key}, 1, null, r.state, {facts}, now()), now()
+      from born r;
+  else
+    insert into events (entity, entity_id, seq, from_state, to_state, facts, digest, created_at)
+    select '{entity}', r.{key}, e.seq + 1, o.state, r.state, {facts}, shortdrama_event_digest(
+        e.digest, '{entity}', r.{key}, e.seq + 1, o.state, r.state, {facts}, now()), now()
+      from moved_from o join moved_to r on r.{key} = o.{key}
+      cross join lateral (select coalesce(max(last.seq), 0) as seq, coalesce(max(last.digest), '') as digest
+        from (select seq, digest from events where entity = '{entity}' and entity_id = r.{key}
+          order by seq desc limit 1) last) e
+     where r.state <> o.state;
+  end if;
+  return null;
+end $$;
 """
 # Braces of plpgsql do not occur, so `format` is safe. A delete is refused as well.
 _TEMPLATE = """
@@ -287,16 +315,7 @@ begin
   {moved}
   return new;
 end $$;
-create or replace function guard_{table}_history() returns trigger language plpgsql as $$
-declare before text; last_seq integer; last_digest text;
-begin
-  if tg_op = 'UPDATE' then
-    if old.state = new.state then return null; end if;
-    before := old.state;
-  end if;
-  {remember}
-  return null;
-end $$;
+{history}
 create or replace function guard_{table}_kept() returns trigger language plpgsql as $$
 begin
   raise exception '{table}: rows are never removed'
@@ -306,8 +325,11 @@ create or replace trigger guard_birth before insert on {table}
   for each row execute function guard_{table}_birth();
 create or replace trigger guard_move before update on {table}
   for each row execute function guard_{table}_move();
-create or replace trigger guard_history after insert or update of state on {table}
-  for each row execute function guard_{table}_history();
+create or replace trigger guard_history after insert on {table}
+  referencing new table as born for each statement execute function guard_{table}_history();
+create or replace trigger guard_history_of_moves after update on {table}
+  referencing old table as moved_from new table as moved_to
+  for each statement execute function guard_{table}_history();
 create or replace trigger guard_kept before delete on {table}
   for each row execute function guard_{table}_kept();
 """

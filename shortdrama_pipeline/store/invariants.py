@@ -89,7 +89,8 @@ from provider_attempts a join tasks t using (task_id) join executions x using (e
 join quotes q using (quote_id) join plans p using (plan_id) join grants g on g.grant_id = t.grant_id
 cross join lateral (select coalesce(min(e.created_at), a.submit_started_at) as at from events e
 where e.entity = 'attempt' and e.entity_id = a.attempt_id and e.to_state = 'submitStarted') f
-where in_scope(a.task_id) and a.submit_started_at is not null) sent where why is not null
+where in_scope(a.task_id) and a.submit_started_at is not null
+and a.request_digest <> 'forgotten') sent where why is not null
 """,
 )
 _TOGETHER = Query(
@@ -444,7 +445,10 @@ _TRANSITIONS = Query(
 _ENDED = Query(
     "it changed after its end", RESTORE, " union all ".join(_moved_after_end(each) for each in GUARDED)
 )
-_GUARDS = ", ".join(f"'{each}'" for each in ("guard_birth", "guard_move", "guard_history", "guard_kept"))
+_GUARDS = ", ".join(
+    f"'{each}'"
+    for each in ("guard_birth", "guard_move", "guard_history", "guard_history_of_moves", "guard_kept")
+)
 
 QUERIES: Mapping[str, tuple[Query, ...]] = {
     "V-1": (_SENT, _SENT_AGAIN),
