@@ -3,15 +3,17 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from shortdrama_pipeline.services.watching import Complete
-from shortdrama_pipeline.store.watching import Delivery
+from shortdrama_pipeline.store.watching import OVERLAP_S, Delivery, Place
 
-SEEN_MAX = 1000  # ids a cursor remembers: more than fit into the overlap that is looked at again
+SEEN_MAX = 2000  # ids a cursor remembers; where more fit into the overlap, the oldest are behind it for good
+OVERLAP = timedelta(seconds=OVERLAP_S)
 NOBODY = "-"
+NOWHERE: Place = (datetime.min.replace(tzinfo=UTC), "")
 
 
 class Dated(Protocol):
@@ -29,29 +31,89 @@ Row = TypeVar("Row", bound=Dated)
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far a sensor has looked: a time, and the ids it saw near it, since commits overtake each other."""
+    """How far a sensor has looked: all up to `behind`, and the rows `seen` after it.
 
-    at: datetime | None = None
-    seen: tuple[str, ...] = field(default=())
+    Rows younger than `behind` are asked for again, since commits overtake each other, without those seen:
+    so a look full of known rows cannot hide new ones.
+    """
+
+    behind: Place | None = None
+    seen: tuple[Place, ...] = field(default=())
 
     @classmethod
     def read(cls, cursor: str | None) -> "Mark":
-        if not cursor:
+        """Read what `write` wrote; what another edition wrote is looked through from the beginning."""
+        raw = _loaded(cursor)
+        if "behind" not in raw:
             return cls()
-        raw = json.loads(cursor)
-        return cls(datetime.fromisoformat(raw["at"]) if raw["at"] else None, tuple(raw["seen"]))
+        return cls(_place(raw["behind"]), tuple(filter(None, map(_place, raw["seen"]))))
 
     def write(self) -> str:
-        return json.dumps({"at": self.at.isoformat() if self.at else None, "seen": list(self.seen)})
+        return json.dumps({"behind": _written(self.behind), "seen": [_written(each) for each in self.seen]})
+
+    @property
+    def seen_ids(self) -> list[str]:
+        return [row_id for _, row_id in self.seen]
 
     def unseen(self, rows: Sequence[Row]) -> list[Row]:
-        return [row for row in rows if row.row_id not in self.seen]
+        known = set(self.seen_ids)
+        return [row for row in rows if row.row_id not in known]
 
     def after(self, rows: Sequence[Row]) -> "Mark":
         """Return the mark once these rows are dealt with."""
-        seen = [*self.seen, *(row.row_id for row in self.unseen(rows))]
-        times = [row.created_at for row in rows] + ([self.at] if self.at else [])
-        return Mark(max(times) if times else None, tuple(seen[-SEEN_MAX:]))
+        seen = sorted({*self.seen, *((row.created_at, row.row_id) for row in rows)})
+        if not seen:
+            return self
+        behind = max(self.behind or NOWHERE, (seen[-1][0] - OVERLAP, ""))
+        seen = [each for each in seen if each > behind]
+        if len(seen) > SEEN_MAX:
+            behind, seen = seen[-SEEN_MAX - 1], seen[-SEEN_MAX:]
+        return Mark(behind, tuple(seen))
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """How far a sensor is through what changed lately. At its end it begins again a little earlier.
+
+    What was looked at once may have become complete since, so the latest changes are always in a sweep.
+    """
+
+    after: Place | None = None
+    newest: datetime | None = None
+
+    @classmethod
+    def read(cls, cursor: str | None) -> "Sweep":
+        """Read what `write` wrote; what another edition wrote is swept from the beginning."""
+        raw = _loaded(cursor)
+        if "after" not in raw:
+            return cls()
+        return cls(_place(raw["after"]), datetime.fromisoformat(raw["newest"]) if raw["newest"] else None)
+
+    def write(self) -> str:
+        newest = None if self.newest is None else self.newest.isoformat()
+        return json.dumps({"after": _written(self.after), "newest": newest})
+
+    def next(self, last: Place | None, *, more: bool) -> "Sweep":
+        """Return where to go on after a look that ended at `last`, with `more` to come or not."""
+        newest = max(filter(None, (self.newest, last and last[0])), default=None)
+        if more:
+            return Sweep(last, newest)
+        return Sweep(None if newest is None else (newest - OVERLAP, ""), newest)
+
+
+def _loaded(cursor: str | None) -> dict[str, Any]:
+    raw = json.loads(cursor) if cursor else {}
+    return raw if isinstance(raw, dict) else {}
+
+
+def _place(raw: object) -> Place | None:
+    if not isinstance(raw, list) or len(raw) != 2:
+        return None
+    return datetime.fromisoformat(str(raw[0])), str(raw[1])
+
+
+def _written(place: Place | None) -> list[str] | None:
+    return None if place is None else [place[0].isoformat(), place[1]]
 
 
 def read_asked(cursor: str | None) -> frozenset[str]:

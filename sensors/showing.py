@@ -25,8 +25,7 @@ from shortdrama_pipeline.store.watching import AlertRow
 def passed_gates(context: dg.SensorEvaluationContext, studio: StudioResource) -> dg.SensorResult:
     mark = deciding.Mark.read(context.cursor)
     opened = studio.open()
-    rows = watching.gates_since(opened, mark.at)
-    new = mark.unseen(rows)
+    new = watching.gates_since(opened, mark.behind, seen=mark.seen_ids)
     partitions = sorted({row.episode_id for row in new})
     return dg.SensorResult(
         dynamic_partitions_requests=[EPISODES.build_add_request(partitions)] if partitions else [],
@@ -35,7 +34,7 @@ def passed_gates(context: dg.SensorEvaluationContext, studio: StudioResource) ->
             plan_request(row.episode_id, stage, key=row.gate_id)
             for row, stage in watching.to_plan(opened, new)
         ],
-        cursor=mark.after(rows).write(),
+        cursor=mark.after(new).write(),
     )
 
 
@@ -46,8 +45,8 @@ def passed_gates(context: dg.SensorEvaluationContext, studio: StudioResource) ->
     description="Materialises a stage when its last item is in, and the stages that are made by rule.",
 )
 def completed_stages(context: dg.SensorEvaluationContext, studio: StudioResource) -> dg.SensorResult:
-    mark = deciding.Mark.read(context.cursor)
-    moved = watching.completed_since(studio.open(), mark.at)
+    sweep = deciding.Sweep.read(context.cursor)
+    moved = watching.completed_since(studio.open(), sweep.after)
     todo = [
         each
         for each in moved.complete
@@ -57,7 +56,7 @@ def completed_stages(context: dg.SensorEvaluationContext, studio: StudioResource
     return dg.SensorResult(
         dynamic_partitions_requests=[EPISODES.build_add_request(partitions)] if partitions else [],
         run_requests=[stages_request(stages) for stages in deciding.by_episode(todo)],
-        cursor=deciding.Mark(moved.seen_until).write(),
+        cursor=sweep.next(moved.last, more=moved.more).write(),
     )
 
 
@@ -79,13 +78,12 @@ def stages_request(stages: Sequence[Complete]) -> dg.RunRequest:
 )
 def alerts(context: dg.SensorEvaluationContext, studio: StudioResource) -> dg.SensorResult:
     mark = deciding.Mark.read(context.cursor)
-    rows = watching.alerts_since(studio.open(), mark.at)
-    new = mark.unseen(rows)
+    new = watching.alerts_since(studio.open(), mark.behind, seen=mark.seen_ids)
     said = [f"{row.kind} {row.entity_id}: {row.message}" for row in new]
     context.log.log(logging.WARNING if said else logging.DEBUG, "%s", "; ".join(said) or "nothing new")
     return dg.SensorResult(
         asset_events=[observation(row) for row in new if row.stage and row.episode_id],
-        cursor=mark.after(rows).write(),
+        cursor=mark.after(new).write(),
     )
 
 

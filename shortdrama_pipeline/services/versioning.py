@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
-from shortdrama_pipeline.errors import NotReady, Refusal, ShortdramaError
+from shortdrama_pipeline.errors import NeedsPerson, NotReady, Refusal, ShortdramaError
 from shortdrama_pipeline.rules import bible
 from shortdrama_pipeline.rules import script as scripts
 from shortdrama_pipeline.rules.actors import parse_actor
@@ -21,7 +21,7 @@ from shortdrama_pipeline.stages import contents, making, wanting
 from shortdrama_pipeline.stages.catalogue import CATALOGUE
 from shortdrama_pipeline.stages.view import View, load_view
 from shortdrama_pipeline.stages.work import StageWork
-from shortdrama_pipeline.store import audit, decisions, edges, selections, versions
+from shortdrama_pipeline.store import alerts, audit, decisions, edges, selections, versions
 from shortdrama_pipeline.store.decisions import Decision
 from shortdrama_pipeline.store.prices import PriceVersion, prices_in_force
 from shortdrama_pipeline.store.tables import media_files
@@ -101,7 +101,8 @@ def diff_versions(studio: Studio, version_id: str, other_id: str) -> dict[str, o
 def select_version(studio: Studio, version_id: str, *, actor: str) -> dict[str, object]:
     """Make a version the choice of its subject. Costs nothing, orders nothing; shows what it makes stale.
 
-    Refused for a rejected version and for a file that is not `ready` (TT-4).
+    Refused for a rejected version and for a file that is not `ready` (TT-4). Is also the way out of an
+    episode that cannot be read: afterwards it must be readable, before it need not.
     """
     parse_actor(actor)
     with studio.db.begin() as tx:
@@ -114,11 +115,17 @@ def select_version(studio: Studio, version_id: str, *, actor: str) -> dict[str, 
                 version_id=version_id,
             )
         _require_ready_file(tx, version)
-        before = load_view(tx, version.episode_id, channels=())
+        before = _find_view(tx, version.episode_id)
         selections.select_version(tx, version, actor=actor)
         audit.record_decision(tx, "version.select", version_id, actor=actor, facts={"digest": version.digest})
         after = load_view(tx, version.episode_id, channels=())
-    fresh_stale = [each for each in after.chosen.values() if after.stale(each) and not before.stale(each)]
+        if before is None:
+            alerts.close_alerts(tx, [version.episode_id], by=actor)
+    fresh_stale = [
+        each
+        for each in after.chosen.values()
+        if after.stale(each) and (before is None or not before.stale(each))
+    ]
     return {
         "version_id": version_id,
         "subject": version.subject,
@@ -236,6 +243,14 @@ def _row(
         "origins_known": freshness.known,
         "created_at": version.created_at,
     }
+
+
+def _find_view(tx: sa.Connection, episode_id: str) -> View | None:
+    """Return the episode, or None where what is chosen now cannot be read."""
+    try:
+        return load_view(tx, episode_id, channels=())
+    except NeedsPerson:
+        return None
 
 
 def _require_ready_file(tx: sa.Connection, version: Version) -> None:

@@ -1,11 +1,12 @@
 """What the sensors ask: what is new, what is due, what is complete. Reads; the marks are idempotent."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from shortdrama_pipeline.crashpoints import Point, reach
-from shortdrama_pipeline.errors import NotReady
+from shortdrama_pipeline.errors import Conflict, NotReady, Outside, ShortdramaError
 from shortdrama_pipeline.rules.gates import gate_digest
 from shortdrama_pipeline.rules.quality import film_faults
 from shortdrama_pipeline.rules.stages import ORDER, PAID
@@ -16,14 +17,17 @@ from shortdrama_pipeline.services.gates import gate_state, gates_of
 from shortdrama_pipeline.stages.catalogue import CATALOGUE
 from shortdrama_pipeline.stages.view import View, load_view
 from shortdrama_pipeline.stages.wanting import progress, wanted
-from shortdrama_pipeline.store import episodes, outbox, watching
+from shortdrama_pipeline.store import alerts, episodes, outbox, watching
+from shortdrama_pipeline.store.alerts import UNREADABLE, Alert
 from shortdrama_pipeline.store.selections import find_selected
 from shortdrama_pipeline.store.versions import Version
-from shortdrama_pipeline.store.watching import AlertRow, ConfirmedBatch, Delivery, PassedGateRow
+from shortdrama_pipeline.store.watching import AlertRow, ConfirmedBatch, Delivery, PassedGateRow, Place
 
 AGAIN_AFTER_S = 120  # doubled with each delivery: Dagster lost the run, or its storage (F10)
 QUEUED_FOR_S = 20  # by then the run of the outbox row should have taken a queued task up
 ROWS_MAX = 200  # per look; the rest comes with the next
+MESSAGE_MAX = 400
+Seen = TypeVar("Seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +41,14 @@ class Complete:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Where an episode stands after a change: what is complete, and the newest change looked at."""
+    """Where the episodes that moved stand: what is complete, and the last change that was looked at.
+
+    `more` says that this look was full: younger changes wait for the next.
+    """
 
     complete: tuple[Complete, ...]
-    seen_until: datetime | None
+    last: Place | None
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +81,10 @@ def due(studio: Studio) -> int:
         return watching.count_due(tx, queued_for_s=QUEUED_FOR_S)
 
 
-def gates_since(studio: Studio, since: datetime | None) -> list[PassedGateRow]:
+def gates_since(studio: Studio, after: Place | None, *, seen: Sequence[str] = ()) -> list[PassedGateRow]:
+    """Return the next passed gates after a place, but those seen already."""
     with studio.db.read() as tx:
-        return watching.find_gates_since(tx, since, most=ROWS_MAX)
+        return watching.find_gates_since(tx, after, seen=seen, most=ROWS_MAX)
 
 
 def to_plan(studio: Studio, rows: Sequence[PassedGateRow]) -> list[tuple[PassedGateRow, Stage]]:
@@ -84,7 +93,7 @@ def to_plan(studio: Studio, rows: Sequence[PassedGateRow]) -> list[tuple[PassedG
     Left out: a stage made by rule, one that lacks nothing, one with an open Quote, one behind a gate.
     """
     newest = {row.episode_id: row for row in sorted(rows, key=lambda row: ORDER.index(Stage(row.stage)))}
-    found = [(row, next_to_buy(studio, episode_id)) for episode_id, row in newest.items()]
+    found = _each(studio, newest, lambda episode_id: (newest[episode_id], next_to_buy(studio, episode_id)))
     return [(row, stage) for row, stage in found if stage is not None]
 
 
@@ -113,17 +122,19 @@ def gates_of_episode(studio: Studio, episode_id: str) -> list[PassedGateRow]:
     ]
 
 
-def alerts_since(studio: Studio, since: datetime | None) -> list[AlertRow]:
+def alerts_since(studio: Studio, after: Place | None, *, seen: Sequence[str] = ()) -> list[AlertRow]:
+    """Return the next open alerts after a place, but those seen already."""
     with studio.db.read() as tx:
-        return watching.find_alerts_since(tx, since, most=ROWS_MAX)
+        return watching.find_alerts_since(tx, after, seen=seen, most=ROWS_MAX)
 
 
-def completed_since(studio: Studio, since: datetime | None) -> Moved:
-    """Return every complete stage of the episodes that moved since, in the order of the stages."""
+def completed_since(studio: Studio, after: Place | None) -> Moved:
+    """Return every complete stage of the next episodes that moved after a place, in their order."""
     with studio.db.read() as tx:
-        moved = watching.find_changed_episodes(tx, since, most=ROWS_MAX)
-    complete = [each for episode_id, _ in moved for each in complete_stages(studio, episode_id)]
-    return Moved(tuple(complete), moved[-1][1] if moved else since)
+        moved = watching.find_changed_episodes(tx, after, most=ROWS_MAX)
+    found = _each(studio, [each for _, each in moved], lambda each: complete_stages(studio, each))
+    complete = tuple(stage for stages in found for stage in stages)
+    return Moved(complete, moved[-1] if moved else None, more=len(moved) == ROWS_MAX)
 
 
 def complete_stages(studio: Studio, episode_id: str) -> list[Complete]:
@@ -183,11 +194,16 @@ def database_now(studio: Studio) -> datetime:
 def waiting_at_gate(studio: Studio, stage: Stage, episode_id: str | None = None) -> list[str]:
     """Return the episodes whose `stage` is complete and waits for a person: the one named, or all."""
     wanted = [episode_id] if episode_id else _all_ids(studio)
+    waits = _each(studio, wanted, lambda each: (each, _waits(studio, each, stage)))
+    return [each for each, waiting in waits if waiting]
+
+
+def _waits(studio: Studio, episode_id: str, stage: Stage) -> bool:
     with studio.db.read() as tx:
-        states = [
-            (each, gate_state(tx, each, stage)) for each in wanted if episodes.find(tx, each) is not None
-        ]
-    return [each for each, state in states if state.standing.digest and state.passed is None]
+        if episodes.find(tx, episode_id) is None:
+            return False
+        state = gate_state(tx, episode_id, stage)
+    return bool(state.standing.digest) and state.passed is None
 
 
 def measured_films(studio: Studio, episode_id: str | None = None) -> list[MeasuredFilm]:
@@ -195,7 +211,8 @@ def measured_films(studio: Studio, episode_id: str | None = None) -> list[Measur
     wanted = [episode_id] if episode_id else _all_ids(studio)
     with studio.db.read() as tx:
         found = [(each, find_selected(tx, each, "export")) for each in wanted]
-    return [_measured(each, version) for each, version in found if version is not None]
+    films = {each: version for each, version in found if version is not None}
+    return _each(studio, films, lambda each: _measured(each, films[each]))
 
 
 def _measured(episode_id: str, version: Version) -> MeasuredFilm:
@@ -209,3 +226,21 @@ def _measured(episode_id: str, version: Version) -> MeasuredFilm:
 def _all_ids(studio: Studio) -> list[str]:
     with studio.db.read() as tx:
         return episodes.load_ids(tx)
+
+
+def _each(studio: Studio, episode_ids: Iterable[str], look: Callable[[str], Seen]) -> list[Seen]:
+    """Look at each episode by itself: one that cannot be read becomes an alert and stops no other.
+
+    A database that is away or busy stops all: then nothing was seen.
+    """
+    found = []
+    for episode_id in episode_ids:
+        try:
+            found.append(look(episode_id))
+        except (Outside, Conflict):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the others go on
+            why = error.message if isinstance(error, ShortdramaError) else repr(error)[:MESSAGE_MAX]
+            with studio.db.begin() as tx:
+                alerts.record_alerts(tx, [Alert(UNREADABLE, episode_id, why)])
+    return found

@@ -22,7 +22,6 @@ from shortdrama_pipeline.rules.shots import MOVES, SIZES, Shot
 from shortdrama_pipeline.rules.states import VersionKind
 
 TEXT_CHARACTERS_MAX = 20_000  # of one text; what is longer is no line and no description
-SHOT_FRAMES_MAX = timelines.DURATION_MS_MAX * shot_values.FRAME_RATE // 1000
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SCENE_ID = re.compile(r"s[0-9]{1,4}")
 _CHARACTER_ID = re.compile(r"c[0-9]{1,3}")
@@ -184,8 +183,6 @@ def _check_shot(shot: Shot, *, shot_id: str) -> None:
     _require_one_of("size", shot.size, SIZES)
     _require_one_of("move", shot.move, MOVES)
     _require_one_of("transition_in", shot.transition_in, timelines.TRANSITIONS)
-    if not 0 < shot.duration_frames <= SHOT_FRAMES_MAX:
-        raise _unreadable("duration_frames", f"{shot.duration_frames} frames cannot be")
     for n, line in enumerate(shot.lines):
         _require_one_of(f"lines.{n}.kind", line.kind, timelines.SPOKEN)
         _require_text(f"lines.{n}.text", line.text)

@@ -1,10 +1,12 @@
 """One look at an episode, whole: what the stages decide from. Loaded once, then only values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import sqlalchemy as sa
 
+from shortdrama_pipeline.errors import NeedsPerson
 from shortdrama_pipeline.rules import script as scripts
 from shortdrama_pipeline.rules import shots as shot_values
 from shortdrama_pipeline.rules.readiness import Channel
@@ -17,6 +19,7 @@ from shortdrama_pipeline.store.orders import Order
 from shortdrama_pipeline.store.versions import Version
 
 Key = tuple[str, str]  # (subject, role)
+Read = TypeVar("Read")
 
 FALLBACK_LANGUAGE = "zh-CN"
 
@@ -63,7 +66,10 @@ class View:
 
 
 def load_view(tx: sa.Connection, episode_id: str, *, channels: Sequence[Channel]) -> View:
-    """Read everything the stages ask about; UnknownId for an unknown episode (A-17)."""
+    """Read everything the stages ask about; UnknownId for an unknown episode (A-17).
+
+    NeedsPerson, with its `version_id`, where what is chosen cannot be read.
+    """
     episode = episodes.require_episode(tx, episode_id)
     brief: Mapping[str, object] = {}
     title = ""
@@ -84,7 +90,7 @@ def load_view(tx: sa.Connection, episode_id: str, *, channels: Sequence[Channel]
         orders=orders.find_newest_orders(tx, episode_id),
         channels=tuple(channels),
         priced=orders.find_priced_bindings(tx),
-        script=None if script_version is None else scripts.from_json(script_version.content),
+        script=None if script_version is None else _read(script_version, scripts.from_json),
         shots=_shots(chosen),
     )
 
@@ -98,8 +104,20 @@ def _numbers(nodes: Sequence[Node]) -> dict[Key, int]:
 
 def _shots(chosen: Mapping[Key, Version]) -> tuple[Shot, ...]:
     found = [
-        shot_values.from_json(version.content)
+        _read(version, shot_values.from_json)
         for (subject, role), version in chosen.items()
         if role == "content" and subject.startswith("shot:")
     ]
     return tuple(sorted(found, key=lambda shot: shot.order))
+
+
+def _read(version: Version, reader: Callable[[dict[str, object]], Read]) -> Read:
+    try:
+        return reader(version.content)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NeedsPerson(
+            f"The content of {version.version_id} ({version.subject}) cannot be read: {error!r}",
+            hint=f"Choose another: `shortdrama version list {version.episode_id}`, then `version select`",
+            episode_id=version.episode_id,
+            version_id=version.version_id,
+        ) from error

@@ -9,6 +9,8 @@ import sqlalchemy as sa
 from shortdrama_pipeline.ids import new_id
 from shortdrama_pipeline.store.bulk import json_text
 
+UNREADABLE = "episodeUnreadable"  # one episode's content cannot be read; the others go on
+
 
 @dataclass(frozen=True, slots=True)
 class Alert:

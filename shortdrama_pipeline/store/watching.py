@@ -7,6 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 OVERLAP_S = 60  # looked at again each time: a row may be committed after a younger one
+Place = tuple[datetime, str]  # (time, id): what stands at or before it was dealt with
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +83,15 @@ def find_open_quote(tx: sa.Connection, episode_id: str, stage: str) -> str | Non
 
 
 def find_deliveries(tx: sa.Connection, *, again_after_s: int, most: int) -> list[Delivery]:
-    """Return outbox rows never sent, and sent ones of which no task was ever claimed since (T2, F10)."""
+    """Return outbox rows never sent, and sent ones of which no task was ever claimed since (T2, F10).
+
+    Batches go by their backfill: their rows would only fill the look.
+    """
     rows = tx.execute(
         sa.text(
             "select o.outbox_id, o.payload, o.deliveries, b.batch_id from outbox o"
             " join executions e using (execution_id) left join batches b using (quote_id)"
-            " where o.topic = 'execution' and (o.sent_at is null or"
+            " where o.topic = 'execution' and b.batch_id is null and (o.sent_at is null or"
             " o.sent_at < clock_timestamp()"
             " - make_interval(secs => :again_after_s * (1 << least(o.deliveries, 10)))"
             " and exists (select from tasks t where t.execution_id = o.execution_id and t.state = 'queued'"
@@ -126,37 +130,39 @@ def count_due(tx: sa.Connection, *, queued_for_s: int) -> int:
     return due
 
 
-def find_gates_since(tx: sa.Connection, since: datetime | None, *, most: int) -> list[PassedGateRow]:
-    """Return passed gates, oldest first, from a little before `since`."""
+def find_gates_since(
+    tx: sa.Connection, after: Place | None, *, seen: Sequence[str], most: int
+) -> list[PassedGateRow]:
+    """Return passed gates after a place, oldest first, but those `seen`: what is full of them moves on."""
     rows = tx.execute(
         sa.text(
             "select gate_id, episode_id, stage, digest, actor, created_at from gates"
-            " where cast(:since as timestamptz) is null"
-            " or created_at > cast(:since as timestamptz) - make_interval(secs => :overlap)"
-            " order by created_at, gate_id limit :most"
+            " where (cast(:at as timestamptz) is null"
+            ' or (created_at, gate_id collate "C") > (cast(:at as timestamptz), :id))'
+            " and gate_id <> all(cast(:seen as text[]))"
+            ' order by created_at, gate_id collate "C" limit :most'
         ),
-        {"since": since, "overlap": OVERLAP_S, "most": most},
+        {**_bound(after), "seen": list(seen), "most": most},
     )
     return [PassedGateRow(*row) for row in rows]
 
 
-def find_changed_episodes(
-    tx: sa.Connection, since: datetime | None, *, most: int
-) -> list[tuple[str, datetime]]:
-    """Return (episode id, newest change) where a choice or a gate moved, oldest change first."""
+def find_changed_episodes(tx: sa.Connection, after: Place | None, *, most: int) -> list[Place]:
+    """Return (newest change, episode id) where a choice or a gate moved after a place, oldest first."""
     rows = tx.execute(
         sa.text(
-            "select episode_id, max(at) as at from ("
-            " select episode_id, at from selections where cast(:since as timestamptz) is null"
-            " or at > cast(:since as timestamptz) - make_interval(secs => :overlap)"
+            "select at, episode_id from (select episode_id, max(at) as at from ("
+            " select episode_id, at from selections where cast(:at as timestamptz) is null or at >= :at"
             " union all"
-            " select episode_id, created_at from gates where cast(:since as timestamptz) is null"
-            " or created_at > cast(:since as timestamptz) - make_interval(secs => :overlap)"
-            " ) moved group by episode_id order by at, episode_id limit :most"
+            " select episode_id, created_at from gates where cast(:at as timestamptz) is null"
+            " or created_at >= :at) moved group by episode_id) newest"
+            " where cast(:at as timestamptz) is null"
+            ' or (at, episode_id collate "C") > (cast(:at as timestamptz), :id)'
+            ' order by at, episode_id collate "C" limit :most'
         ),
-        {"since": since, "overlap": OVERLAP_S, "most": most},
+        {**_bound(after), "most": most},
     )
-    return [(row.episode_id, row.at) for row in rows]
+    return [(row.at, row.episode_id) for row in rows]
 
 
 def find_batches_to_backfill(tx: sa.Connection) -> list[ConfirmedBatch]:
@@ -189,8 +195,10 @@ def record_backfilled(tx: sa.Connection, batch_ids: Sequence[str]) -> None:
     )
 
 
-def find_alerts_since(tx: sa.Connection, since: datetime | None, *, most: int) -> list[AlertRow]:
-    """Return open alerts, oldest first, from a little before `since`."""
+def find_alerts_since(
+    tx: sa.Connection, after: Place | None, *, seen: Sequence[str], most: int
+) -> list[AlertRow]:
+    """Return open alerts after a place, oldest first, but those `seen`."""
     rows = tx.execute(
         sa.text(
             "select a.alert_id, a.kind, a.entity_id, a.message, coalesce(t.episode_id, e.episode_id),"
@@ -198,10 +206,15 @@ def find_alerts_since(tx: sa.Connection, since: datetime | None, *, most: int) -
             " left join provider_attempts p on p.attempt_id = a.entity_id"
             " left join tasks t on t.task_id = coalesce(p.task_id, a.entity_id)"
             " left join episodes e on e.episode_id = a.entity_id"
-            " where a.closed_at is null and (cast(:since as timestamptz) is null"
-            " or a.created_at > cast(:since as timestamptz) - make_interval(secs => :overlap))"
-            " order by a.created_at, a.alert_id limit :most"
+            " where a.closed_at is null and (cast(:at as timestamptz) is null"
+            ' or (a.created_at, a.alert_id collate "C") > (cast(:at as timestamptz), :id))'
+            " and a.alert_id <> all(cast(:seen as text[]))"
+            ' order by a.created_at, a.alert_id collate "C" limit :most'
         ),
-        {"since": since, "overlap": OVERLAP_S, "most": most},
+        {**_bound(after), "seen": list(seen), "most": most},
     )
     return [AlertRow(*row) for row in rows]
+
+
+def _bound(after: Place | None) -> dict[str, object]:
+    return {"at": None, "id": ""} if after is None else {"at": after[0], "id": after[1]}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sensors import deciding
-from sensors.deciding import Mark
+from sensors.deciding import Mark, Sweep
 from shortdrama_pipeline.store.watching import Delivery
 
 NOON = datetime(2026, 8, 7, 12, tzinfo=UTC)
@@ -23,9 +23,17 @@ def delivery(outbox_id: str, *, batch_id: str | None = None) -> Delivery:
 
 
 def test_a_mark_survives_being_written_down() -> None:
-    mark = Mark(NOON, ("a", "b"))
+    mark = Mark((NOON, "a"), ((NOON, "b"), (NOON, "c")))
     assert Mark.read(mark.write()) == mark
-    assert Mark.read(None) == Mark.read("") == Mark()
+    assert Mark.read(None) == Mark.read("") == Mark() == Mark.read(Mark().write())
+    sweep = Sweep((NOON, "2026-W32-0"), NOON)
+    assert Sweep.read(sweep.write()) == sweep
+    assert Sweep.read(None) == Sweep() == Sweep.read(Sweep().write())
+
+
+def test_a_cursor_of_an_earlier_edition_is_begun_anew() -> None:
+    old = '{"at": "2026-08-07T12:00:00+00:00", "seen": ["gate_1"]}'
+    assert (Mark.read(old), Sweep.read(old)) == (Mark(), Sweep())
 
 
 def test_a_row_that_commits_late_is_still_seen_once() -> None:
@@ -36,15 +44,47 @@ def test_a_row_that_commits_late_is_still_seen_once() -> None:
 
 
 def test_a_mark_never_goes_back() -> None:
-    mark = Mark().after([Row("a", NOON)]).after([Row("b", NOON - timedelta(hours=1))])
-    assert mark.at == NOON
+    first = Mark().after([Row("a", NOON)])
+    later = first.after([Row("b", NOON - timedelta(seconds=50))])
+    assert first.behind is not None
+    assert later.behind == first.behind
+    assert later.seen_ids == ["b", "a"]
 
 
-def test_a_mark_forgets_only_what_is_long_past() -> None:
-    rows = [Row(f"r{each}", NOON + timedelta(seconds=each)) for each in range(deciding.SEEN_MAX + 5)]
+def test_a_mark_forgets_only_what_is_behind_it_for_good() -> None:
+    rows = [Row(f"r{each:05}", NOON + timedelta(milliseconds=each)) for each in range(deciding.SEEN_MAX + 5)]
     mark = Mark().after(rows)
     assert len(mark.seen) == deciding.SEEN_MAX
-    assert mark.unseen(rows[-10:]) == []
+    assert mark.behind == (rows[4].created_at, rows[4].row_id)
+    assert mark.unseen(rows[5:]) == []
+
+
+@pytest.mark.parametrize("apart_ms", [0, 1, 200])
+def test_any_number_of_rows_at_once_is_looked_at_once_each(apart_ms: int) -> None:
+    rows = [
+        Row(f"r{each:05}", NOON + timedelta(milliseconds=apart_ms * each))
+        for each in range(3 * deciding.SEEN_MAX)
+    ]
+    mark, looked_at = Mark(), list[Row]()
+    for _ in range(len(rows)):
+        behind = mark.behind or deciding.NOWHERE
+        known = set(mark.seen_ids)
+        left = [row for row in rows if (row.created_at, row.row_id) > behind and row.row_id not in known]
+        if not left:
+            break
+        looked_at += left[:200]
+        mark = Mark.read(mark.after(left[:200]).write())
+    assert looked_at == rows
+
+
+def test_a_sweep_reaches_every_change_and_begins_again_near_the_end() -> None:
+    places = [(NOON, f"2026-W32-{each}") for each in range(5)]
+    sweep = Sweep().next(places[1], more=True)
+    assert sweep.after == places[1]
+    ended = sweep.next(places[4], more=False)
+    assert ended.after == (NOON - deciding.OVERLAP, "")
+    assert ended.next(None, more=False) == ended
+    assert Sweep().next(None, more=False) == Sweep()
 
 
 def test_a_batch_goes_by_its_backfill_and_what_was_just_asked_for_waits() -> None:

@@ -8,12 +8,19 @@ import sqlalchemy as sa
 from dagster._core.definitions.partitions.context import partition_loading_context
 
 from sensors import jobs
+from sensors.deciding import Mark
+from shortdrama_pipeline.errors import NeedsPerson
 from shortdrama_pipeline.ids import new_id
-from shortdrama_pipeline.rules.states import Stage
+from shortdrama_pipeline.rules.states import Stage, VersionKind
+from shortdrama_pipeline.services import watching
 from shortdrama_pipeline.services.batches import confirm_batch, plan_batch
 from shortdrama_pipeline.services.draining import drain
+from shortdrama_pipeline.services.episode_views import episode_status
 from shortdrama_pipeline.services.gates import pass_gate
-from shortdrama_pipeline.store.alerts import Alert, record_alerts
+from shortdrama_pipeline.services.versioning import select_version as choose
+from shortdrama_pipeline.store.alerts import UNREADABLE, Alert, record_alerts
+from shortdrama_pipeline.store.selections import load_selected, select_version
+from shortdrama_pipeline.store.versions import Draft, load_version, record_versions
 from tests.dagster_.conftest import PERSON, World
 
 
@@ -167,6 +174,60 @@ def test_an_alert_is_shown_on_the_stage_it_concerns_once(world: World) -> None:
     (event,) = first.asset_events
     assert event.asset_key == dg.AssetKey("assets")
     assert list(evaluate(world, "alerts", first.cursor).asset_events) == []
+
+
+def test_two_hundred_alerts_of_one_minute_do_not_hide_the_next(world: World) -> None:
+    raised = [Alert("disk", f"disk-{each:03}", "full") for each in range(watching.ROWS_MAX + 20)]
+    with world.studio.db.begin() as tx:
+        record_alerts(tx, raised)
+    said, mark = set[str](), Mark()
+    for _ in range(4):
+        new = watching.alerts_since(world.studio, mark.behind, seen=mark.seen_ids)
+        said |= {row.entity_id for row in new}
+        mark = Mark.read(mark.after(new).write())
+    assert said == {each.entity_id for each in raised}
+
+
+def test_more_changed_episodes_than_one_look_holds_are_all_swept(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "ROWS_MAX", 1)
+    wanted = {world.episode(number=number) for number in range(3)}
+    swept, cursor = set[str | None](), None
+    for _ in range(4):
+        result = evaluate(world, "completed_stages", cursor)
+        swept |= {each.partition_key for each in result.run_requests or []}
+        cursor = result.cursor
+    assert swept == wanted
+
+
+def test_an_episode_that_cannot_be_read_is_an_alert_and_stops_no_other(world: World) -> None:
+    broken, sound = world.episode(number=0), to_assets(world, number=1)
+    pass_gate(world.studio, broken, Stage.OUTLINE, actor=PERSON, rights=True)
+    script = chosen_script(world, broken)
+    unreadable = Draft(
+        VersionKind.SCRIPT, broken, "script", "content", {"scenes": [{"id": "s1"}]}, actor=PERSON
+    )
+    with world.studio.db.begin() as tx:
+        (version_id,) = record_versions(tx, [unreadable])
+        select_version(tx, load_version(tx, version_id), actor=PERSON)
+    stages, gates = evaluate(world, "completed_stages"), evaluate(world, "passed_gates")
+    assert {each.partition_key for each in stages.run_requests or []} == {sound}
+    assert {each.partition_key for each in gates.run_requests or []} == {sound}
+    (alert,) = watching.alerts_since(world.studio, None)
+    assert (alert.kind, alert.episode_id) == (UNREADABLE, broken)
+    assert version_id in alert.message
+    with pytest.raises(NeedsPerson, match=version_id):
+        episode_status(world.studio, broken)
+    choose(world.studio, script, actor=PERSON)
+    assert watching.alerts_since(world.studio, None) == []
+    swept = evaluate(world, "completed_stages")
+    assert {each.partition_key for each in swept.run_requests or []} == {broken, sound}
+
+
+def chosen_script(world: World, episode_id: str) -> str:
+    with world.studio.db.read() as tx:
+        return load_selected(tx, episode_id, "script").version_id
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_whatever_is_let_through_can_be_read_back(name: str) -> None:
         ("shot", ("size",), "enormous", "size"),
         ("shot", ("move",), "spin", "move"),
         ("shot", ("transition_in",), "wipe", "transition_in"),
-        ("shot", ("duration_frames",), 0, "duration_frames"),
+        ("shot", ("duration_frames",), "24", "duration_frames"),
         ("shot", ("id",), "s9-01", "id"),
         ("line", ("kind",), "action", "kind"),
         ("line", ("text",), " ", "text"),
