@@ -1,5 +1,6 @@
 """`shortdrama wallet`: money in, what is free, what is frozen, and the book behind it."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -72,14 +73,22 @@ def verify() -> None:
 def reconcile(
     statement: Annotated[Path, typer.Option(help="the vendor's bill, JSON or CSV")],
     binding: Annotated[list[str] | None, typer.Option(help="only these bindings; may be repeated")] = None,
+    since: Annotated[datetime | None, typer.Option(help="only requests accepted from then on, UTC")] = None,
+    until: Annotated[datetime | None, typer.Option(help="only requests accepted before, UTC")] = None,
 ) -> None:
-    """Lay a vendor's bill beside our book, both ways; exit 0 only if they agree."""
+    """Lay a vendor's bill beside our book, both ways; exit 0 only if they agree, 6 if a person must look."""
     from shortdrama_pipeline.services.statements import reconcile_statement
 
-    found = reconcile_statement(session.open_studio(), statement, bindings=binding or ())
+    found = reconcile_statement(
+        session.open_studio(), statement, bindings=binding or (), since=_utc(since), until=_utc(until)
+    )
     output.show(found.to_json())
     if found.differences:
         raise typer.Exit(NeedsPerson.exit_code)
+
+
+def _utc(at: datetime | None) -> datetime | None:
+    return None if at is None else at.replace(tzinfo=UTC)
 
 
 def _show(studio: Studio, wallet: wallets.Wallet) -> None:
