@@ -15,7 +15,8 @@
           - StageIncomplete            "waiting for n of m": handed over, not finished (D-21)
       + Conflict              exit 5   same key with other content; a key across weeks
           - StaleState                 someone moved first: reload and decide again
-      + NeedsPerson           exit 6   reconciliation, several matches, safe mode
+      + NeedsPerson           exit 6   reconciliation, several matches
+          - SafeModeOn                 no paid action until a person ends it (D-6, G-204)
       + Outside               exit 7   database, disk, network or provider is down, full or broken
           - CredentialMissing
           - EgressRefused              a result host the binding does not allow (D-17)
@@ -106,6 +107,10 @@ class StaleState(Conflict):
 class NeedsPerson(ShortdramaError):
     exit_code = 6
     code = "needs_person"
+
+
+class SafeModeOn(NeedsPerson):
+    code = "safe_mode"
 
 
 class Outside(ShortdramaError):

@@ -159,6 +159,7 @@ class BindingSettings(_Part):
     allow_private: bool = False
     requests_per_minute: int = Field(default=600, gt=0)
     in_flight_max: int = Field(default=16, gt=0)
+    failures_max: int = Field(default=5, gt=0)
     labels: dict[str, str] = Field(default_factory=dict)
     price: str = ""
 
@@ -189,7 +190,17 @@ class Settings(_Part):
             twice = sorted({each for each in ids if ids.count(each) > 1})
             if twice:
                 raise ValueError(f"[[{name}]] {twice[0]} stands there twice; give each its own id")
+            plain: dict[str, str] = {}
+            for each in ids:
+                other = plain.setdefault(plain_id(each), each)
+                if other != each:
+                    raise ValueError(f"[[{name}]] {other} and {each} are one name where only _ is known")
         return self
+
+
+def plain_id(text: str) -> str:
+    """Return an id as variables and Dagster spell it: small letters, and _ for - and for a dot."""
+    return text.lower().replace("-", "_").replace(".", "_")
 
 
 def load(home: Path | None, config: Path | None, *, environment: Mapping[str, str]) -> Settings:
@@ -222,24 +233,24 @@ def load(home: Path | None, config: Path | None, *, environment: Mapping[str, st
 def _read(file: Path, *, must_exist: bool) -> dict[str, object]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError) as error:
         if must_exist:
             raise SettingsError(
                 f"There is no file {file}", hint="Name an existing file with --config"
-            ) from None
+            ) from error
         return {}
-    except UnicodeDecodeError:
-        raise SettingsError(f"{file} is not UTF-8 text", hint="Save it as UTF-8") from None
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{file} is not UTF-8 text", hint="Save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(
             f"{file} is not TOML: {error}", hint="Mend that line; every text stands in quotes", file=str(file)
-        ) from None
+        ) from error
     except OSError as error:
         raise SettingsError(
             f"{file} cannot be read: {error.strerror}",
             hint="Name a readable file with --config",
             file=str(file),
-        ) from None
+        ) from error
 
 
 def _check_keys(model: type[BaseModel], raw: Mapping[str, object], prefix: str, file: Path) -> None:
@@ -288,7 +299,7 @@ def _override(raw: dict[str, object], name: str, value: str) -> None:
         wanted, _, rest = rest.partition("__")
         listed = raw.get(section, [])
         entries = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-        ids = {str(each.get("id")).lower().replace("-", "_").replace(".", "_"): each for each in entries}
+        ids = {plain_id(str(each.get("id"))): each for each in entries}
         target = ids.get(wanted)
         if not isinstance(target, dict):
             raise SettingsError(

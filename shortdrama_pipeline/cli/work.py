@@ -6,7 +6,7 @@ import typer
 
 from shortdrama_pipeline.cli import output, session
 
-app = typer.Typer(no_args_is_help=True, help="The engine: drain, recover, status.")
+app = typer.Typer(no_args_is_help=True, help="The engine: drain, recover, resume, status.")
 
 
 @app.command()
@@ -38,6 +38,14 @@ def recover() -> None:
     from shortdrama_pipeline.services.recovering import recover as recover_it
 
     output.show(recover_it(session.open_studio()).to_json())
+
+
+@app.command()
+def resume(note: Annotated[str, typer.Option(help="what was found; it is kept")]) -> None:
+    """End safe mode. What might have been sent already waits for reconciliation; nothing is sent again."""
+    from shortdrama_pipeline.services.safety import resume as resume_it
+
+    output.show(resume_it(session.open_studio(), actor=session.actor(), note=note))
 
 
 @app.command()

@@ -15,12 +15,13 @@ from shortdrama_pipeline.ids import new_id
 READ_BYTES = 1 << 20
 SHA256_DIGITS = 64
 STAGING = "staging"
+RECORDS = "records"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO}
 
 
 class ObjectStore(Protocol):
-    """A folder today; S3 behind the same six calls (a later adapter, `obstore`)."""
+    """A folder today; S3 behind the same eight calls (a later adapter, `obstore`)."""
 
     def put(self, chunks: Iterable[bytes], *, bytes_max: int) -> tuple[str, int]:
         """Stream to staging, hash, fsync, rename into place. Returns (sha256, bytes); idempotent."""
@@ -39,6 +40,14 @@ class ObjectStore(Protocol):
         ...
 
     def has(self, sha256: str) -> bool: ...
+
+    def read_record(self, name: str) -> bytes | None:
+        """A small named record that lies outside the database on purpose (D-6); None when there is none."""
+        ...
+
+    def write_record(self, name: str, data: bytes) -> None:
+        """Replace a record, whole and durable when this returns."""
+        ...
 
 
 class LocalObjectStore:
@@ -104,6 +113,23 @@ class LocalObjectStore:
 
     def has(self, sha256: str) -> bool:
         return self._place(sha256).is_file()
+
+    def read_record(self, name: str) -> bytes | None:
+        try:
+            return (self.root / RECORDS / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write_record(self, name: str, data: bytes) -> None:
+        with _full_disk_is_outside(self.root), self._staged() as staged:
+            with staged.open("xb") as out:
+                out.write(data)
+                out.flush()
+                os.fsync(out.fileno())
+            folder = self.root / RECORDS
+            folder.mkdir(exist_ok=True)
+            staged.replace(folder / name)
+            _sync_folder(folder)
 
     def verify(self, sha256: str) -> bool:
         """Read the bytes again and say whether they still have their hash."""

@@ -71,6 +71,7 @@ class Binding:
     requests_per_minute: int
     in_flight_max: int
     labels: Mapping[str, str] = field(default_factory=dict)
+    failures_max: int = 5  # in a row, before the channel is given a rest (G-302)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,9 @@ from shortdrama_pipeline.rules.quotes import Present, QuoteState, Reason, Route,
 from shortdrama_pipeline.services.combining import Combiner
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.replanning import StageRequests, ask_stage, requote, successor
+from shortdrama_pipeline.services.safety import refusal as stands_still
 from shortdrama_pipeline.services.waking import wake
-from shortdrama_pipeline.store import audit, quotes
+from shortdrama_pipeline.store import audit, quotes, safety
 from shortdrama_pipeline.store import grants as grant_rows
 from shortdrama_pipeline.store.database import Database
 from shortdrama_pipeline.store.executions import (
@@ -46,6 +47,7 @@ from shortdrama_pipeline.store.executions import (
 from shortdrama_pipeline.store.ledger import lock_balance
 from shortdrama_pipeline.store.prices import price_ids_in_force
 from shortdrama_pipeline.store.quotes import Quote
+from shortdrama_pipeline.store.safety import SafeMode
 
 KEY_CHARACTERS_MAX = 200
 REASONS_SHOWN_MAX = 3
@@ -164,6 +166,7 @@ class _Confirming:
     available: dict[str, Money]
     present: Mapping[str, Present]
     deadlines: Mapping[str, int]
+    standing: Sequence[SafeMode]
     created: list[NewExecution]
     spent: dict[str, tuple[int, int]]  # budget -> (micros, uses)
 
@@ -194,6 +197,7 @@ class _Confirming:
             available=available,
             present=present,
             deadlines=deadlines,
+            standing=safety.find_open(tx) if open_now else (),
             created=[],
             spent={},
         )
@@ -224,6 +228,8 @@ class _Confirming:
         quote = self.quotes.get(click.quote_id)
         if quote is None:
             return quotes.unknown_quote(click.quote_id)
+        if self.standing and quote.state is QuoteState.OPEN:
+            return stands_still(self.standing)
         if quote.state is not QuoteState.OPEN:
             return _Outdated(quote, (Reason("superseded", "a new Quote stands in its place"),))
         reasons = objections(quote.items, expires_at=quote.expires_at, present=self.present[quote.quote_id])

@@ -14,6 +14,7 @@ from shortdrama_pipeline.providers.ports import Binding
 from shortdrama_pipeline.providers.registry import ADAPTERS
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.pricing import ensure_published
+from shortdrama_pipeline.services.safety import look
 from shortdrama_pipeline.settings import BindingSettings, Settings
 from shortdrama_pipeline.store import schema, server
 from shortdrama_pipeline.store.database import Database
@@ -35,6 +36,7 @@ def open_studio(settings: Settings) -> Studio:
         bindings=bindings,
         adapters=ADAPTERS,
     )
+    look(studio)
     ensure_published(studio)
     return studio
 
@@ -124,6 +126,7 @@ def _binding(configured: BindingSettings) -> Binding:
         requests_per_minute=configured.requests_per_minute,
         in_flight_max=configured.in_flight_max,
         labels=configured.labels,
+        failures_max=configured.failures_max,
     )
 
 

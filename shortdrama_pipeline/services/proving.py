@@ -43,6 +43,7 @@ from shortdrama_pipeline.services.recording import (
     attempt_move,
     task_move,
 )
+from shortdrama_pipeline.services.safety import RECONSTRUCTED
 from shortdrama_pipeline.services.shifts import Shift
 from shortdrama_pipeline.services.submitting import store_inline
 from shortdrama_pipeline.services.work import ChannelLost, Route, Work, bill_of, output_json, resolve_channel
@@ -70,7 +71,14 @@ async def look_up(shift: Shift, poller: Poller, work: Work, attempt: Attempt | N
     except ChannelLost:
         await stop(shift, work, "channelUnresolvable", "submitStarted")
         return
-    looked_up = await _by_identity(shift, poller, work, attempt, route)
+    if attempt.channel.get(RECONSTRUCTED):  # the vendor never heard this id: its absence proves nothing (D-6)
+        contract = route.adapter.contract
+        if not contract.lists_jobs or work.task.kind not in contract.asynchronous_kinds:
+            await put_back(shift, work, Reason("databaseRestored", "confirmed"))
+            return
+        looked_up: str | None = "forgotten"
+    else:
+        looked_up = await _by_identity(shift, poller, work, attempt, route)
     if looked_up is not None:
         await _by_list(shift, poller, work, attempt, route, looked_up=looked_up)
 

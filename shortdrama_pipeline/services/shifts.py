@@ -80,7 +80,7 @@ class Shift:
         self.queries = QueryClient()
         self.count = Count()
         self.leases: dict[str, int] = {}
-        self.fences = Fences(studio, worker, clock_ms=monotonic_ms)
+        self.fences = Fences(studio, worker)
         self.stopping = False
         self.work_changed = asyncio.Event()
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="reader")

@@ -4,7 +4,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from shortdrama_pipeline.services import safety
 from shortdrama_pipeline.services.context import Studio
+from shortdrama_pipeline.store import breakers
 
 ALERTS_SHOWN_MAX = 50
 _COUNTS = sa.text("select state, count(*) as n from tasks group by state order by state")
@@ -28,7 +30,10 @@ def work_status(studio: Studio) -> dict[str, Any]:
         ).scalar_one()
         unsent = tx.execute(sa.text("select count(*) from outbox where sent_at is null")).scalar_one()
         alerts = [dict(row) for row in tx.execute(_ALERTS, {"most": ALERTS_SHOWN_MAX}).mappings()]
+        resting = breakers.find_open(tx)
     return {
+        "safe_modes": safety.status(studio),
+        "resting_channels": [each.to_json() for each in resting],
         "tasks": tasks,
         "held": held,
         "settlement_pending": int(pending),

@@ -11,6 +11,7 @@ from shortdrama_pipeline.rules.states import AttemptState
 from shortdrama_pipeline.store.bulk import json_text
 
 Json = Mapping[str, Any]
+UNNUMBERED: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,9 @@ on conflict (attempt_id) do nothing
 
 _TAKE_FENCE = sa.text("""
 update provider_attempts a set state = 'submitStarted', submit_started_at = clock_timestamp(),
-  lease_token = f.token, worker = :worker
-  from unnest(cast(:attempt_ids as text[]), cast(:tokens as bigint[])) as f(attempt_id, token)
+  lease_token = f.token, worker = :worker, fence_number = f.number
+  from unnest(cast(:attempt_ids as text[]), cast(:tokens as bigint[]), cast(:numbers as bigint[]))
+    as f(attempt_id, token, number)
  where a.attempt_id = f.attempt_id and a.state = 'prepared' returning a.attempt_id
 """)
 
@@ -127,9 +129,16 @@ def prepare(
     tx.execute(_PREPARE, bound)
 
 
-def take_fence(tx: sa.Connection, tokens: Mapping[str, int], *, worker: str) -> set[str]:
-    """Take the one send right of each Attempt, by attempt id and lease token (P-6.8)."""
-    bound = {"attempt_ids": list(tokens), "tokens": list(tokens.values()), "worker": worker}
+def take_fence(
+    tx: sa.Connection, tokens: Mapping[str, int], *, worker: str, numbers: Mapping[str, int] = UNNUMBERED
+) -> set[str]:
+    """Take the one send right of each Attempt, by attempt id and lease token (P-6.8, D-6)."""
+    bound = {
+        "attempt_ids": list(tokens),
+        "tokens": list(tokens.values()),
+        "numbers": [numbers.get(each) for each in tokens],
+        "worker": worker,
+    }
     return set(tx.execute(_TAKE_FENCE, bound).scalars())
 
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
-from shortdrama_pipeline.rules.money import Money
-from shortdrama_pipeline.rules.statements import Booked
 from shortdrama_pipeline.rules.states import AttemptState, ReservationState, TaskState
 from shortdrama_pipeline.rules.task_actions import Standing, allowed_actions
 from shortdrama_pipeline.store import tables
+from shortdrama_pipeline.store.books import find_broken_checkpoints
 from shortdrama_pipeline.store.guards import find_broken_chains
 from shortdrama_pipeline.store.invariants import QUERIES, RESTORE, Query, expand
 
@@ -127,6 +126,13 @@ def _broken_chains(tx: sa.Connection, task_ids: Sequence[str] | None) -> list[Pr
     ]
 
 
+def _broken_checkpoints(tx: sa.Connection, _task_ids: Sequence[str] | None) -> list[Problem]:
+    return [
+        Problem("G-204", f"checkpoint {number}", "it does not follow from what was booked below it", RESTORE)
+        for number in find_broken_checkpoints(tx)
+    ]
+
+
 def _base64(tx: sa.Connection, task_ids: Sequence[str] | None) -> list[Problem]:
     """V-14: text columns hold no encoded media. In a scope, the tables that name their Task."""
     found = []
@@ -167,7 +173,7 @@ CHECKS: Mapping[str, Check] = {
         for invariant, queries in QUERIES.items()
     },
     "V-14": Check("V-14", (), (_base64,)),
-    "G-204": Check("G-204", (), (_broken_chains,)),
+    "G-204": Check("G-204", (), (_broken_chains, _broken_checkpoints)),
 }
 LEDGER = ("V-4", "V-5", "V-6", "V-7", "V-16")
 
@@ -211,19 +217,3 @@ def each_file(tx: sa.Connection) -> Iterator[tuple[str, int, str]]:
     """Every stored file with its size and state."""
     for row in tx.execute(sa.text("select sha256, bytes, state from media_files order by sha256")):
         yield row.sha256, row.bytes, row.state
-
-
-def find_booked(tx: sa.Connection, binding_ids: Sequence[str]) -> list[Booked]:
-    """What was booked for every attempt that a vendor of these bindings gave an id, zero included."""
-    rows = tx.execute(
-        sa.text(
-            "select a.attempt_id, a.external_id, coalesce(sum(l.amount_micros), 0)::bigint as micros,"
-            " coalesce(max(l.currency), a.provider_currency) as currency from provider_attempts a"
-            " join tasks t using (task_id) left join ledger_entries l"
-            " on l.business_key in ('spend:' || a.attempt_id, 'overrun:' || a.attempt_id)"
-            " where a.external_id is not null and t.binding_id = any(cast(:bindings as text[]))"
-            " group by a.attempt_id order by a.attempt_id"
-        ),
-        {"bindings": list(binding_ids)},
-    )
-    return [Booked(row.external_id, row.attempt_id, Money(row.micros, row.currency)) for row in rows]

@@ -1,6 +1,7 @@
 """Leaves the rows exactly as a crash at a durable boundary leaves them, without a crash's noise."""
 
 import asyncio
+from dataclasses import replace
 
 from shortdrama_pipeline.services.shifts import Shift
 from shortdrama_pipeline.services.submitting import Ready, apply_fences, prepare
@@ -26,9 +27,12 @@ async def _fence(shop: Shop, task_ids: list[str]) -> None:
     try:
         with shop.studio.db.read() as tx:
             due = tasks.find_due(tx, dict.fromkeys(shop.studio.bindings, 100))
-        ready = [prepare(shift, each) for each in due if each.task.task_id in task_ids]
-        assert all(isinstance(each, Ready) for each in ready)
+        made = [prepare(shift, each) for each in due if each.task.task_id in task_ids]
+        ready = [each for each in made if isinstance(each, Ready)]
+        assert len(ready) == len(made)
+        numbers = shift.fences.take(len(ready))
+        ready = [replace(each, fence=number) for each, number in zip(ready, numbers, strict=True)]
         with shop.studio.db.begin() as tx:
-            assert all(apply_fences(tx, [each for each in ready if isinstance(each, Ready)]))
+            assert all(apply_fences(tx, ready))
     finally:
         await shift.close()
