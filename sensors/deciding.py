@@ -116,6 +116,11 @@ def _written(place: Place | None) -> list[str] | None:
     return None if place is None else [place[0].isoformat(), place[1]]
 
 
+def read_time(cursor: str | None) -> datetime | None:
+    """Return the time a cursor remembers, if it does."""
+    return datetime.fromisoformat(cursor) if cursor else None
+
+
 def read_asked(cursor: str | None) -> frozenset[str]:
     """Return the outbox rows that the last tick asked runs for."""
     return frozenset((cursor or "").split()) - {NOBODY}

@@ -7,7 +7,9 @@ from dagster._core.scheduler.instigation import InstigatorType
 
 from assets.building import EPISODES
 from resources.studio import StudioResource
+from sensors import deciding
 from sensors.jobs import NO_RETRY, plan
+from shortdrama_pipeline.rules.schedules import MISSED_MAX
 from shortdrama_pipeline.rules.states import Stage
 from shortdrama_pipeline.services import scheduling, watching
 from shortdrama_pipeline.services.allocating import Allocated
@@ -58,12 +60,13 @@ def reconcile_of(settings: Settings) -> dg.SensorDefinition:
         opened = studio.open()
         now = watching.database_now(opened)
         scheduling.note_in_force(opened, specs, running=running(context.instance, specs, settings), now=now)
-        filled = scheduling.fill_missed(opened, specs, now=now)
+        filled = scheduling.fill_missed(opened, specs, now=now, after=deciding.read_time(context.cursor))
         known = set(context.instance.get_dynamic_partitions(str(EPISODES.name)))
         missing = [each for each in scheduling.episode_ids(opened) if each not in known]
         return dg.SensorResult(
             dynamic_partitions_requests=[EPISODES.build_add_request(missing)] if missing else [],
             run_requests=[first_plan(each) for each in filled],
+            cursor=now.isoformat() if len(filled) < MISSED_MAX else context.cursor,
         )
 
     return reconcile
@@ -97,5 +100,5 @@ def running(
 
 
 def dagster_name(spec: ScheduleSettings) -> str:
-    """Return the schedule's name as Dagster allows it."""
+    """Return the schedule's name as Dagster allows it; the settings refuse two that would share it."""
     return spec.id.replace("-", "_")

@@ -4,10 +4,10 @@ Identity comes from the scheduled time as the declared zone's clock and calendar
 from "now": a retry, a second daemon and the reconcile step all arrive at the same key.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, tzinfo
-from itertools import islice, pairwise
+from itertools import pairwise
 from re import compile as pattern
 
 from cronsim import CronSim, CronSimError
@@ -15,7 +15,7 @@ from cronsim import CronSim, CronSimError
 from shortdrama_pipeline.errors import SettingsError
 from shortdrama_pipeline.rules import weeks
 
-MISSED_MAX = 500  # scheduled times looked at per era and call; older ones wait for the next call
+MISSED_MAX = 500  # runs filled per call; younger ones wait for the next
 _ID = pattern(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -68,17 +68,23 @@ def held_key(key: str, scheduled_at: datetime, held: Mapping[str, datetime]) -> 
     return min(held) if once_a_day and held else key
 
 
-def missed(eras: Sequence[Era], *, now: datetime) -> Iterator[tuple[datetime, Era]]:
-    """Yield every scheduled time of the eras switched on, oldest first, up to `now`.
+def missed(
+    eras: Sequence[Era],
+    *,
+    now: datetime,
+    known: Container[datetime] = frozenset(),
+    after: datetime | None = None,
+) -> Iterator[tuple[datetime, Era]]:
+    """Yield every scheduled time of the eras switched on that is not `known`, oldest first, up to `now`.
 
-    Each stretch is read by the cron that was then in force, so a new cron never fills the past.
+    Each stretch is read by the cron that was then in force, so a new cron never fills the past. Up to
+    `after` everything was looked at before.
     """
     ends = [*(later.since for _, later in pairwise(eras)), now]
     for era, end in zip(eras, ends, strict=True):
-        if era.running:
-            yield from (
-                (at, era) for at in islice(times(era.cron, era.since, end, zone=era.zone), MISSED_MAX)
-            )
+        since = era.since if after is None else max(era.since, after)
+        if era.running and since < end:
+            yield from ((at, era) for at in times(era.cron, since, end, zone=era.zone) if at not in known)
 
 
 def times(cron: str, after: datetime, until: datetime, *, zone: tzinfo) -> Iterator[datetime]:

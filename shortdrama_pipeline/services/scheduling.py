@@ -91,17 +91,24 @@ def note_in_force(
                 )
 
 
-def fill_missed(studio: Studio, specs: Sequence[ScheduleSettings], *, now: datetime) -> list[Allocated]:
-    """Allocate every scheduled run up to `now` that nobody did; returns only those, oldest first."""
-    filled = []
+def fill_missed(
+    studio: Studio, specs: Sequence[ScheduleSettings], *, now: datetime, after: datetime | None = None
+) -> list[Allocated]:
+    """Allocate scheduled runs up to `now` that nobody did; returns only those, oldest first per schedule.
+
+    At most MISSED_MAX; fewer means that nothing is missing up to `now`, so that the next call may begin
+    there (`after`).
+    """
+    filled: list[Allocated] = []
     for spec in specs:
         with studio.db.read() as tx:
             eras = _load_eras(tx, spec.id)
             known = set(episodes.load_scheduled(tx, f"scheduled-run:{spec.id}:").values())
-        for at, era in schedules.missed(eras, now=now):
-            if at not in known:
-                run = allocate_scheduled(studio, spec.model_copy(update={"cron": era.cron}), at)
-                filled += [run] if run.created else []
+        for at, era in schedules.missed(eras, now=now, known=known, after=after):
+            run = allocate_scheduled(studio, spec.model_copy(update={"cron": era.cron}), at)
+            filled += [run] if run.created else []
+            if len(filled) == schedules.MISSED_MAX:
+                return filled
     return filled
 
 

@@ -127,6 +127,15 @@ def test_an_unknown_variable_is_named(tmp_path: Path, name: str) -> None:
         (SCHEDULE.replace("0 9 * * 1", "0 25 * * 1"), "cannot be read"),
         (SCHEDULE + SCHEDULE, "twice"),
         (BINDING + BINDING, "twice"),
+        (
+            SCHEDULE.replace('"weekly"', '"a-b"') + SCHEDULE.replace('"weekly"', '"a_b"'),
+            "a-b and a_b are one",
+        ),
+        (SCHEDULE + SCHEDULE.replace('"weekly"', '"Weekly"'), "weekly and Weekly are one"),
+        (
+            BINDING.replace("studio-video", "a.b") + BINDING.replace("studio-video", "a-b"),
+            "a.b and a-b are one",
+        ),
         (BINDING.replace('"video"', '"opera"'), "must be one of"),
         (BINDING.replace("https", "http"), "https"),
         (BINDING.replace("https://", "ftp://"), "binding[0].base_url"),
@@ -163,6 +172,10 @@ def test_a_price_list_is_found_beside_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "prices" / "video.toml").write_text("")
     settings = read(tmp_path, BINDING + 'price = "prices/video.toml"')
     assert settings.binding[0].price == str(tmp_path / "prices" / "video.toml")
+
+
+def test_what_made_a_file_unreadable_stands_behind_the_error(tmp_path: Path) -> None:
+    assert isinstance(refused(tmp_path, "[studio").__cause__, ValueError)
 
 
 def test_a_named_file_must_be_there(tmp_path: Path) -> None:

@@ -137,9 +137,23 @@ def test_a_time_switched_off_is_not_filled() -> None:
     assert found == ["2026-08-03", "2026-08-24"]
 
 
-def test_a_very_long_downtime_is_bounded() -> None:
-    era = Era(instant("2000-01-01T00:00:00+00:00"), "* * * * *", SHANGHAI, running=True)
-    assert len(list(schedules.missed([era], now=instant("2026-01-01T00:00:00Z")))) == schedules.MISSED_MAX
+@pytest.mark.parametrize(("cron", "days"), [("0 9 * * *", 700), ("0 * * * *", 30)])
+def test_however_many_runs_a_schedule_has_had_the_one_missing_is_found(cron: str, days: int) -> None:
+    era = Era(instant("2024-01-01T00:00:00+00:00"), cron, SHANGHAI, running=True)
+    now = era.since + timedelta(days=days)
+    fired = [at for at, _ in schedules.missed([era], now=now)]
+    assert len(fired) > schedules.MISSED_MAX
+    for lost in (fired[0], fired[len(fired) // 2], fired[-1]):
+        assert [at for at, _ in schedules.missed([era], now=now, known=set(fired) - {lost})] == [lost]
+
+
+def test_what_was_looked_at_before_is_not_looked_at_again() -> None:
+    old = Era(instant("2026-07-01T00:00:00+00:00"), "0 * * * *", SHANGHAI, running=True)
+    new = Era(instant("2026-07-30T00:00:00+00:00"), WEEKLY, SHANGHAI, running=True)
+    found = schedules.missed(
+        [old, new], now=instant("2026-08-20T00:00:00Z"), after=instant("2026-08-10T01:00:00Z")
+    )
+    assert [at.date().isoformat() for at, _ in found] == ["2026-08-17"]
 
 
 @pytest.mark.parametrize("cron", ["", "0 9 * *", "@weekly", "60 9 * * 1", "0 9 * * 1 2026", "nine"])
