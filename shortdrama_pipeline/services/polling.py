@@ -162,6 +162,7 @@ class Poller:
             return
         finally:
             self._asking -= {each.work.task_id for each in group}
+            self._ask_anew(group)
         for each in group:
             if self._waiting.get(each.work.task_id) is each:
                 judging = self._judged(each, route, outcomes[each.external_id])
@@ -174,6 +175,12 @@ class Poller:
         except Exception:
             self.drop({waiting.work.task_id})
             raise
+
+    def _ask_anew(self, group: Sequence[Waiting]) -> None:
+        """A job lost and taken up again meanwhile: its own question was put off until this answer."""
+        for each in group:
+            if self._waiting.get(each.work.task_id, each) is not each:
+                self._schedule(each.work.task_id, 0)
 
     async def _query(self, group: Sequence[Waiting]) -> tuple[Route | None, dict[str, QueryOutcome]]:
         shift, ids = self._shift, [each.external_id for each in group]

@@ -1,6 +1,7 @@
 """`python -m tests.simulation --seed N`: see the package."""
 
 import argparse
+import logging
 import os
 import sys
 import tempfile
@@ -27,6 +28,7 @@ def main() -> int:
     if os.environ.get("PYTHONHASHSEED") != "0":
         os.execve(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]],
                   {**os.environ, "PYTHONHASHSEED": "0"})  # fmt: skip
+    logging.getLogger("shortdrama").setLevel(logging.CRITICAL)
     home = Path(tempfile.mkdtemp(prefix="simulation-"))
     fast = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
     url = given.url or server.start(home, settings=fast).url()

@@ -64,7 +64,8 @@ class Line:
         self.depth = 0
         self.notices: list[str] = []
         self.touched = False
-        sa.event.listen(self.engine, "before_cursor_execute", self._listen)
+        self.broken = ""
+        sa.event.listen(self.engine, "before_cursor_execute", self._listen, retval=True)
 
     def connect(self) -> None:
         """Every statement is planned once, for good: planning takes longer than running on so few rows."""
@@ -81,12 +82,15 @@ class Line:
         assert answer.status == psycopg.pq.ExecStatus.COMMAND_OK, answer.error_message
 
     def _listen(
-        self, _connection: object, _cursor: object, statement: str, parameters: object, *_: object
-    ) -> None:
+        self, _c: object, _cursor: object, statement: str, parameters: object, *_: object
+    ) -> tuple[str, object]:
         self.touched = self.touched or _MOVES.search(statement) is not None
         if "pg_notify" in statement:
             assert isinstance(parameters, dict)
             self.notices.append(str(list(parameters.values())[1]))
+        if statement.startswith("set transaction"):  # here everything is seen at one instant anyhow
+            return "select 1", ()
+        return statement, parameters
 
     def ask(self, query: str) -> list[list[str | None]]:
         """A look of the simulator itself, without the cost of a driver."""
@@ -109,6 +113,7 @@ class Line:
         """Everything inside is gone afterwards."""
         self._set_us = -1
         self.depth = 0
+        self.broken = ""
         self.command("begin")
         try:
             yield
@@ -178,7 +183,11 @@ class SimDatabase(Database):
         if self._meets(False) == "refused":
             raise away()
         self.line.set_clock()
-        yield self.line.connection
+        try:
+            yield self.line.connection
+        except sa.exc.DBAPIError as error:
+            self.line.broken = self.line.broken or f"a look at the database failed: {error.orig}"
+            raise
 
     def close(self) -> None:
         """The line is everybody's."""

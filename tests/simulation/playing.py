@@ -137,7 +137,7 @@ class Course(Scene):
         """Until somebody must look again at something; None when nothing is left."""
         found = self.rows("""
             select extract(epoch from min(at) - sim.clock_timestamp())::float as seconds from (
-              select next_action_at as at from tasks where state = 'needsReconciliation'
+              select next_action_at as at from tasks where state not in ('succeeded', 'failed', 'cancelled')
               union all select next_action_at from late_results where ended_at is null) due""")[0]["seconds"]
         return None if found is None else max(0.01, min(float(found) + 0.01, 3_600))
 
@@ -164,16 +164,12 @@ def play(plan: Plan, line: Line, place: Path) -> Outcome:
 
 
 def _outcome(world: Course) -> Outcome:
-    states = {
-        each["state"]: int(each["n"])
-        for each in (
-            [] if world.loop.failure.startswith("SQL") else
-            world.rows("select state, count(*) as n from tasks group by state order by state")
-        )
-    }  # fmt: skip
+    broken = world.line.broken
+    found = [] if broken else world.rows("select state, count(*) as n from tasks group by 1 order by 1")
+    states = {str(each["state"]): int(each["n"]) for each in found}
     return Outcome(
         plan=world.plan,
-        failure=world.loop.failure,
+        failure=broken or world.loop.failure,
         history=world.history,
         states=states,
         tasks=sum(states.values()),

@@ -230,8 +230,9 @@ class SimVendor:
         honest = _dump(self._answer_of(job))
         special: dict[str, Answer | None] = {
             "dropped": None, "cut": None, "500-made": _error(500, "oops"),
-            "429-made": _error(429, "slow_down"), "html": Answer(200, b"<html>ok</html>"), "empty": Answer(200, b""),
-            "no-id": Answer(202, b'{"status": "queued"}'), "malformed": Answer(200, honest[:-7]),
+            "429-made": _error(429, "slow_down"), "html": Answer(200, b"<html>ok</html>"),
+            "empty": Answer(200, b""), "no-id": Answer(202, b'{"status": "queued"}'),
+            "malformed": Answer(200, honest[:-7]),
         }  # fmt: skip
         return special.get(fault, Answer(202 if job.is_job else 200, honest))
 
