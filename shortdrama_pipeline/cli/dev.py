@@ -106,7 +106,9 @@ def _serve(studio: Studio, supervisor: Supervisor, stop: threading.Event, *, por
 @contextmanager
 def _only_one(studio: Studio) -> Iterator[None]:
     """Hold the studio's advisory lock in a session of its own for as long as we live."""
-    engine = sa.create_engine(studio.db.engine.url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
+    engine = sa.create_engine(
+        studio.db.engine.url, poolclass=sa.NullPool, hide_parameters=True, isolation_level="AUTOCOMMIT"
+    )
     with engine.connect() as held:
         got = held.execute(sa.text("select pg_try_advisory_lock(:lock)"), {"lock": DEV_LOCK}).scalar_one()
         if not got:

@@ -1,6 +1,7 @@
 """A database into one file and back. What is replaced is kept beside, never dropped."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import sqlalchemy as sa
 
 from shortdrama_pipeline.errors import Conflict, Outside, Refusal, UsageError
 from shortdrama_pipeline.store import programs
+from shortdrama_pipeline.store.database import named
 from shortdrama_pipeline.store.tables import episodes, ledger_entries, series
 
 FACTS = (series, episodes, ledger_entries)  # a database without any of these holds nothing yet
@@ -15,18 +17,23 @@ SPARE = "shortdrama_restoring"
 
 
 def backup(url: str, file: Path, *, environment: Mapping[str, str]) -> int:
-    """Write the whole database, as of one instant, to `file` (mode 600); return its bytes."""
+    """Write the whole database, as of one instant, to `file` (mode 600); return its bytes.
+
+    However long it takes; what is broken off leaves no file.
+    """
     fresh = file.with_name(file.name + ".new")
-    ended = programs.run(
-        "pg_dump", "--format=custom", "--no-owner", "--file", str(fresh.absolute()), "--dbname", _libpq(url),
-        add=tuple(environment.items()),
-    )  # fmt: skip
-    if ended.code:
+    try:
+        ended = programs.run(
+            "pg_dump", "--format=custom", "--no-owner", "--file", str(fresh.absolute()),
+            "--dbname", _libpq(url), add=tuple(environment.items()), seconds_max=None,
+        )  # fmt: skip
+        if ended.code:
+            raise Outside(
+                f"The backup failed: {_said(ended)}", hint="Free some space or mend the cause, then repeat"
+            )
+        fresh.replace(file)
+    finally:
         fresh.unlink(missing_ok=True)
-        raise Outside(
-            f"The backup failed: {_said(ended)}", hint="Free some space or mend the cause, then repeat"
-        )
-    fresh.replace(file)
     return file.stat().st_size
 
 
@@ -58,26 +65,41 @@ def restore(
             )
         connection.execute(sa.text(f'drop database if exists "{SPARE}"'))
         connection.execute(sa.text(f'create database "{SPARE}"'))
-        ended = programs.run(
-            "pg_restore", "--exit-on-error", "--single-transaction", "--no-owner", "--no-privileges",
-            "--dbname", _libpq(_other(url, SPARE)), str(file.absolute()), add=tuple(environment.items()),
-        )  # fmt: skip
-        if ended.code:
-            connection.execute(sa.text(f'drop database "{SPARE}"'))
-            raise Outside(
-                f"The restore failed, nothing is changed: {_said(ended)}",
-                hint="Use a file that `db backup` wrote",
-            )
-        connection.execute(sa.text(f'alter database "{own}" rename to "{kept}"'))
-        connection.execute(sa.text(f'alter database "{SPARE}" rename to "{own}"'))
+        try:
+            _fill_spare(url, file, environment=environment)
+            _swap(url, own, kept)
+        except BaseException:
+            connection.execute(sa.text(f'drop database if exists "{SPARE}"'))
+            raise
         if not holds_facts:
             connection.execute(sa.text(f'drop database "{kept}"'))
     return kept if holds_facts else None
 
 
+def _fill_spare(url: str, file: Path, *, environment: Mapping[str, str]) -> None:
+    ended = programs.run(
+        "pg_restore", "--exit-on-error", "--single-transaction", "--no-owner", "--no-privileges",
+        "--dbname", _libpq(_other(url, SPARE)), str(file.absolute()),
+        add=tuple(environment.items()), seconds_max=None,
+    )  # fmt: skip
+    if ended.code:
+        raise Outside(
+            f"The restore failed, nothing is changed: {_said(ended)}",
+            hint="Use a file that `db backup` wrote",
+        )
+
+
+def _swap(url: str, own: str, kept: str) -> None:
+    """Put the spare database in place, in one transaction. Conflict if somebody connected meanwhile."""
+    engine = sa.create_engine(_other(url, "postgres"), poolclass=sa.NullPool, hide_parameters=True)
+    with named(), engine.begin() as tx:
+        tx.execute(sa.text(f'alter database "{own}" rename to "{kept}"'))
+        tx.execute(sa.text(f'alter database "{SPARE}" rename to "{own}"'))
+
+
 def _holds_facts(url: str) -> bool:
-    engine = sa.create_engine(url, poolclass=sa.NullPool)
-    with engine.connect() as tx:
+    engine = sa.create_engine(url, poolclass=sa.NullPool, hide_parameters=True)
+    with named(), engine.connect() as tx:
         there = set(sa.inspect(tx).get_table_names())
         return any(
             table.name in there and tx.execute(sa.select(sa.literal(1)).select_from(table).limit(1)).first()
@@ -85,9 +107,13 @@ def _holds_facts(url: str) -> bool:
         )
 
 
-def _maintenance(url: str) -> sa.Connection:
-    engine = sa.create_engine(_other(url, "postgres"), poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
-    return engine.connect()
+@contextmanager
+def _maintenance(url: str) -> Iterator[sa.Connection]:
+    engine = sa.create_engine(
+        _other(url, "postgres"), poolclass=sa.NullPool, hide_parameters=True, isolation_level="AUTOCOMMIT"
+    )
+    with named(), engine.connect() as connection:
+        yield connection
 
 
 def _other(url: str, database: str) -> str:

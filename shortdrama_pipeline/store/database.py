@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from shortdrama_pipeline.errors import Outside, ShortdramaError, StaleState
+from shortdrama_pipeline.errors import Conflict, Outside, ShortdramaError, StaleState
 
 CONNECT_SECONDS_MAX = 5
 # A transaction is short: one that waits for a lock or sits idle this long belongs to a process in trouble.
@@ -24,19 +24,20 @@ class Database:
             pool_size=pool_size,
             max_overflow=4,
             pool_pre_ping=True,
+            hide_parameters=True,  # a traceback must not print what was bound: texts, references, keys
             connect_args={"connect_timeout": CONNECT_SECONDS_MAX, "options": SESSION},
         )
 
     @contextmanager
     def begin(self) -> Iterator[sa.Connection]:
         """One transaction: committed on return, rolled back on any exception."""
-        with _named(), self.engine.begin() as tx:
+        with named(), self.engine.begin() as tx:
             yield tx
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A read-only look; nothing written in it stays."""
-        with _named(), self.engine.connect() as tx:
+        with named(), self.engine.connect() as tx:
             yield tx
             tx.rollback()
 
@@ -45,7 +46,7 @@ class Database:
 
 
 @contextmanager
-def _named() -> Iterator[None]:
+def named() -> Iterator[None]:
     """Give what the server or the line to it did a name of ours; a broken rule passes as it is."""
     try:
         yield
@@ -64,6 +65,11 @@ def _name(sqlstate: str) -> ShortdramaError:
         case "40001" | "40P01" | "55P03":
             return StaleState(
                 "Another process was working on the same rows", hint="Nothing is changed; repeat the command"
+            )
+        case "55006":
+            return Conflict(
+                "Somebody is connected to that database",
+                hint="Stop its workers and pages, then repeat; nothing is changed",
             )
         case "53100":
             return Outside(

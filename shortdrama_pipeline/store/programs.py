@@ -34,10 +34,17 @@ class Finished:
     text: str
 
 
-def run(name: str, *arguments: str, uid: int | None = None, add: Sequence[tuple[str, str]] = ()) -> Finished:
+def run(
+    name: str,
+    *arguments: str,
+    uid: int | None = None,
+    add: Sequence[tuple[str, str]] = (),
+    seconds_max: float | None = PROGRAM_SECONDS_MAX,
+) -> Finished:
     """Run one of PostgreSQL's programs to its end, as `uid` when given, `add` being environment.
 
-    The environment is otherwise empty: a server lives on, and must not carry our secrets about.
+    Outside after `seconds_max`; None waits for ever, as for what grows with the database. The environment
+    is otherwise empty: a server lives on, and must not carry our secrets about.
     """
     program = _folder(uid) / name
     environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC", **dict(add)}
@@ -50,14 +57,19 @@ def run(name: str, *arguments: str, uid: int | None = None, add: Sequence[tuple[
                 stderr=said,
                 env=environment,
                 cwd="/",
-                timeout=PROGRAM_SECONDS_MAX,
+                timeout=seconds_max,
                 check=False,
                 user=uid,
                 group=uid,
                 extra_groups=None if uid is None else [],
                 umask=0o077,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except subprocess.TimeoutExpired as error:
+            raise Outside(
+                f"PostgreSQL's {name} took longer than {seconds_max} s and was stopped",
+                hint="Repeat the command when the machine is less busy",
+            ) from error
+        except OSError as error:
             raise Outside(
                 f"PostgreSQL's {name} could not be run: {error}",
                 hint="Install the package again (`make setup`), then repeat the command",

@@ -17,7 +17,7 @@ def upgrade(url: str) -> str:
     A no-op of one look when they are current. Raises Outside for a database of a newer program, for
     one whose tables nobody numbered, and when a lock cannot be had: nothing is changed then.
     """
-    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    engine = sa.create_engine(url, poolclass=sa.NullPool, hide_parameters=True)
     try:
         with engine.connect() as connection:
             if revision_of(connection) == HEAD:

@@ -100,3 +100,9 @@ def test_every_connection_speaks_utc_and_waits_for_no_lock_for_ever(db: Database
             for name in ("timezone", "lock_timeout", "idle_in_transaction_session_timeout")
         }
     assert told == {"timezone": "UTC", "lock_timeout": "15s", "idle_in_transaction_session_timeout": "2min"}
+
+
+def test_an_error_never_prints_what_was_bound(db: Database) -> None:
+    with pytest.raises(sa.exc.DBAPIError) as caught, db.begin() as tx:
+        tx.execute(sa.text("select 1 / (length(cast(:said as text)) - 6)"), {"said": "hunter"})
+    assert "hunter" not in str(caught.value)

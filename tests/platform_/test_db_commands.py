@@ -2,14 +2,16 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from shortdrama_pipeline.cli import app
-from shortdrama_pipeline.store import server
+from shortdrama_pipeline.errors import Outside
+from shortdrama_pipeline.store import backup, programs, server
 from shortdrama_pipeline.store.tables import series
 
 
@@ -88,6 +90,66 @@ def test_a_restore_waits_for_nobody_who_is_still_connected(
     with sa.create_engine(found.url(), poolclass=sa.NullPool).connect():
         refused = call(capsys, home, "db", "restore", str(file), "--into-empty", code=5)
     assert "still use" in str(refused["error"])
+
+
+def test_somebody_who_connects_while_it_restores_is_a_conflict_and_loses_nothing(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call(capsys, home, "db", "upgrade")
+    file = tmp_path / "backup"
+    call(capsys, home, "db", "backup", str(file))
+    found = server.find(home)
+    assert found is not None
+    late = sa.create_engine(found.url(), poolclass=sa.NullPool)
+    guests = []
+    fill = backup._fill_spare
+
+    def fill_and_be_visited(url: str, file: Path, *, environment: Mapping[str, str]) -> None:
+        fill(url, file, environment=environment)
+        guests.append(late.connect())
+
+    monkeypatch.setattr(backup, "_fill_spare", fill_and_be_visited)
+    refused = call(capsys, home, "db", "restore", str(file), "--into-empty", code=5)
+    (guest,) = guests
+    names = set(guest.scalars(sa.text("select datname from pg_database")))
+    guest.close()
+    assert "connected" in str(refused["error"])
+    assert backup.SPARE not in names
+    all_series(home)
+
+
+@pytest.mark.parametrize("said", [KeyboardInterrupt(), Outside("took longer")])
+def test_a_backup_broken_off_leaves_no_half_file(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: BaseException
+) -> None:
+    found = server.find(home)
+    assert found is not None
+
+    def broken_off(_: str, *arguments: str, **_options: object) -> programs.Finished:
+        Path(arguments[arguments.index("--file") + 1]).write_text("half")
+        raise said
+
+    monkeypatch.setattr(programs, "run", broken_off)
+    with pytest.raises(type(said)):
+        backup.backup(found.url(), tmp_path / "backup", environment={})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_backup_and_a_restore_may_take_as_long_as_they_need(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call(capsys, home, "db", "upgrade")
+    asked: list[object] = []
+    run = programs.run
+
+    def noted(name: str, *arguments: str, **options: Any) -> programs.Finished:  # noqa: ANN401 - handed on
+        asked.append((name, options["seconds_max"]))
+        return run(name, *arguments, **options)
+
+    monkeypatch.setattr(programs, "run", noted)
+    call(capsys, home, "db", "backup", str(tmp_path / "backup"))
+    call(capsys, home, "db", "restore", str(tmp_path / "backup"), "--into-empty")
+    assert asked == [("pg_dump", None), ("pg_restore", None)]
 
 
 def test_a_file_that_is_no_backup_changes_nothing(

@@ -1,6 +1,7 @@
 """PostgreSQL's programs reach an unprivileged account even when they are installed where it cannot go."""
 
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -60,3 +61,10 @@ def test_no_room_for_the_data_is_told_with_the_reason(
 def test_a_program_that_cannot_run_is_told_by_name() -> None:
     with pytest.raises(Outside, match="pg_nothing"):
         programs.run("pg_nothing")
+
+
+def test_a_program_that_takes_too_long_is_not_called_missing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(Outside, match="longer") as caught:
+        where = ("--host=127.0.0.1", f"--port={silent.getsockname()[1]}")
+        programs.run("pg_isready", *where, "--timeout=20", seconds_max=0.2)
+    assert "Install" not in caught.value.hint
