@@ -134,14 +134,15 @@ def cancel_task(studio: Studio, task_id: str, *, actor: str) -> Document:
             if state in task_rules.TERMINAL:
                 raise Refusal(
                     f"Task {task_id} is {state}",
-                    hint="It is over; look at it with: shortdrama task show",
+                    hint=f"It is over. {instead(TaskAction.CANCEL, _see(tx, task_id), task_id=task_id)}",
                     state=str(state),
                 )
             cancelled = tasks.cancel(tx, task_views.find_downstream(tx, task_id), actor=actor)
             if not cancelled:
                 raise Refusal(
                     f"Task {task_id} is {state}: it was sent, or is being sent, and its cost cannot be saved",
-                    hint="Let it finish; what it makes is yours and need not be used",
+                    hint="Let it finish; what it makes is yours and need not be used. "
+                    + instead(TaskAction.CANCEL, _see(tx, task_id), task_id=task_id),
                     state=str(state),
                 )
         reason = {"code": "cancelled"}
@@ -161,7 +162,7 @@ def release_hold(studio: Studio, task_id: str, *, actor: str) -> Document:
             task = tasks.load(tx, task_id)
             raise Refusal(
                 f"Task {task_id} is {task.state} and not held",
-                hint="Look at it with: shortdrama task show",
+                hint=instead(TaskAction.RELEASE_HOLD, _see(tx, task_id), task_id=task_id),
                 state=task.state,
             )
         audit.record_decision(tx, "task.release-hold", task_id, actor=actor)
@@ -446,6 +447,17 @@ def _late(row: Mapping[str, Any]) -> Document:
     }
 
 
+def _listed_standing(row: Mapping[str, Any]) -> Standing:
+    return Standing(
+        task=TaskState(row["state"]),
+        attempt=None if row["attempt"] is None else AttemptState(row["attempt"]),
+        money=ReservationState(row["money"]),
+        held=row["hold_reason"] is not None,
+        has_result=bool(row["has_result"]),
+        late=bool(row["late"]),
+    )
+
+
 def _listed(row: Mapping[str, Any]) -> Document:
     state = TaskState(row["state"])
     code = str((row["reason"] or row["hold_reason"] or {}).get("code", ""))
@@ -459,6 +471,7 @@ def _listed(row: Mapping[str, Any]) -> Document:
         "text": user_text(state, code),
         "code": code or None,
         "money": {"state": row["money"], "amount": _money(row["amount_micros"], row["currency"])},
+        "actions": [str(each) for each in allowed_actions(_listed_standing(row))],
         "started_at": _time(row["created_at"]),
     }
 

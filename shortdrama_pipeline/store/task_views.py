@@ -10,8 +10,12 @@ LIST_MAX = 1_000
 
 _LIST = sa.text("""
 select t.task_id, t.item_id, t.episode_id, t.stage, t.subject, t.role, t.kind, t.binding_id as binding,
-  t.state, t.reason, t.hold_reason, t.created_at, t.updated_at, r.state as money, r.amount_micros, r.currency
+  t.state, t.reason, t.hold_reason, t.created_at, t.updated_at, r.state as money, r.amount_micros, r.currency,
+  a.state as attempt, a.result is not null as has_result,
+  exists (select 1 from late_results l where l.attempt_id = a.attempt_id and l.ended_at is null) as late
   from tasks t join reservations r using (task_id)
+  left join lateral (select p.attempt_id, p.state, p.result from provider_attempts p
+    where p.task_id = t.task_id order by p.number desc limit 1) a on true
  where (cast(:episode_id as text) is null or t.episode_id = :episode_id)
    and (cast(:state as text) is null or t.state = :state)
  order by t.created_at desc, t.task_id limit :most
