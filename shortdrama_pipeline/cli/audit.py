@@ -15,9 +15,15 @@ app = typer.Typer(no_args_is_help=True, help="Verification and the decision log:
 def verify(
     *,
     files: Annotated[bool, typer.Option(help="also read and hash every stored file")] = True,
+    at_rest: Annotated[bool, typer.Option("--at-rest", help="no worker runs: nothing may be due")] = False,
 ) -> None:
-    """Check ledger, event chains, frozen hashes, invariants and stored files; exit 0 only if all is well."""
-    verified = auditing.verify_all(session.open_studio(), files=files)
+    """Check V-1 to V-16, histories, checkpoints, frozen hashes and stored files; exit 0 only if all is well.
+
+    Broken books or histories also stop paid work, until `work resume`.
+    """
+    studio = session.open_studio()
+    verified = auditing.verify_all(studio, files=files, at_rest=at_rest)
+    auditing.stop_if_broken(studio, verified)
     output.show(verified.to_json())
     if not verified.ok:
         raise typer.Exit(NeedsPerson.exit_code)

@@ -12,15 +12,19 @@ from typing import BinaryIO
 import sqlalchemy as sa
 
 from shortdrama_pipeline.errors import ShortdramaError
-from shortdrama_pipeline.media.object_store import ObjectStore
+from shortdrama_pipeline.media.object_store import RESTORE_MEDIA, ObjectStore
 from shortdrama_pipeline.rules.plans import input_hash
 from shortdrama_pipeline.rules.versions import digest_of
+from shortdrama_pipeline.services import safety
 from shortdrama_pipeline.services.context import Studio
+from shortdrama_pipeline.services.leaks import find_leaks
 from shortdrama_pipeline.store import audit, verification
 from shortdrama_pipeline.store.invariants import RESTORE
 from shortdrama_pipeline.store.verification import CHECKS, LEDGER, Problem
 
 LOG_SHOWN_MAX = 10_000
+# What of it means that money or history cannot be trusted.
+STOPPING = frozenset({"V-1", "V-2", "V-4", "V-5", "V-6", "V-7", "V-9", "G-204"})
 READ_BYTES = 1 << 20
 
 
@@ -62,6 +66,7 @@ def verify_all(studio: Studio, *, files: bool = True, at_rest: bool = False) -> 
         counted = verification.count_facts(tx)
         problems = [each for check in CHECKS.values() for each in check.find(tx, at_rest=at_rest)]
         problems += _frozen(tx)
+        problems += find_leaks(studio, tx)
         stored = (
             [(str(row[0]), int(row[1]), str(row[2])) for row in verification.each_file(tx)] if files else []
         )
@@ -69,6 +74,12 @@ def verify_all(studio: Studio, *, files: bool = True, at_rest: bool = False) -> 
         each for sha256, size, state in stored for each in _file(studio.objects, sha256, size, state)
     ]
     return Verified(sum(counted.values()) + len(stored), tuple(problems))
+
+
+def stop_if_broken(studio: Studio, verified: Verified) -> bool:
+    """Let broken books and histories stop paid work until a person has looked (G-204)."""
+    subjects = [each.subject for each in verified.problems if each.invariant in STOPPING]
+    return bool(subjects and safety.stop_for_books(studio, subjects))
 
 
 def list_decisions(
@@ -101,15 +112,16 @@ def _frozen(tx: sa.Connection) -> Iterator[Problem]:
 
 
 def _file(objects: ObjectStore, sha256: str, size: int, state: str) -> Iterator[Problem]:
-    hint = "Restore the media folder from a backup, or fetch the result again: `shortdrama task transfer`"
     try:
         with objects.open(sha256) as opened:
             found, read = _hash(opened)
     except ShortdramaError as error:
-        yield Problem("TT-4", sha256, f"a {state} file cannot be read: {error.message}", hint)
+        yield Problem("TT-4", sha256, f"a {state} file cannot be read: {error.message}", RESTORE_MEDIA)
         return
     if (found, read) != (sha256, size):
-        yield Problem("TT-4", sha256, f"a {state} file holds other bytes: {read} of {size}, {found}", hint)
+        yield Problem(
+            "TT-4", sha256, f"a {state} file holds other bytes: {read} of {size}, {found}", RESTORE_MEDIA
+        )
 
 
 def _hash(opened: BinaryIO) -> tuple[str, int]:

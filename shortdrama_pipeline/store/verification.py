@@ -198,6 +198,18 @@ def each_price(tx: sa.Connection) -> Iterator[tuple[str, Mapping[str, object], s
         yield row.price_version_id, row.body, row.digest
 
 
+def each_text(tx: sa.Connection) -> Iterator[tuple[str, str]]:
+    """Every row of every table as text, with its place."""
+    for table in tables.metadata.sorted_tables:
+        key = " || ' ' || ".join(f"r.{each.name}::text" for each in table.primary_key)
+        rows = tx.execute(
+            sa.text(f"select {key}, r::text from {table.name} r"),  # noqa: S608 - names of our tables
+            execution_options={"yield_per": 1000},
+        )
+        for row in rows:
+            yield f"{table.name} {row[0]}", str(row[1])
+
+
 def each_version(tx: sa.Connection) -> Iterator[tuple[str, dict[str, object], str]]:
     """What the digest of every version covers, and the digest it was stored under (P-11.4)."""
     for row in tx.execute(_VERSIONS, execution_options={"yield_per": 500}):
