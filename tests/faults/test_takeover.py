@@ -1,4 +1,4 @@
-"""G-104: a killed worker's work goes on elsewhere within 30 s, where it was left, with the product's own leases.
+"""G-104: a killed worker's work goes on elsewhere within 30 s, where it was left, with the product's leases.
 
 Both workers are the command line's `work drain --follow`. `make faults` takes 5,000 items, `make test` a few.
 """
@@ -65,10 +65,8 @@ def test_g104_a_killed_workers_last_but_one_item_goes_on_within_30_s(scene: Scen
 
 def _postpone(shop: Shop, task_id: str) -> None:
     """Nobody has come to the last item yet."""
-    shop.run(
-        "update tasks set next_action_at = clock_timestamp() + interval '1 day' where task_id = :id",
-        id=task_id,
-    )
+    tomorrow = "clock_timestamp() + interval '1 day'"
+    shop.run(f"update tasks set next_action_at = {tomorrow} where task_id = :id", id=task_id)
 
 
 def _succeeded(shop: Shop) -> int:
@@ -96,13 +94,13 @@ def _facts(shop: Shop, without: set[str]) -> list[object]:
 
 def _write_configuration(scene: Scene) -> None:
     url = scene.shop.studio.db.engine.url.render_as_string(hide_password=False)
-    lines = [f'[database]\nurl = "{url}"']
-    for each in scene.shop.studio.bindings.values():
-        lines.append(
-            f'[[binding]]\nid = "{each.id}"\nkind = "{each.kind}"\nprotocol = "rehearsal"\n'
-            f'model = "{each.model}"\nbase_url = "{each.base_url}"\ncredential = "{each.credential}"\n'
-            "allow_private = true\nrequests_per_minute = 600000\nin_flight_max = 64"
-        )
+    bindings = [
+        f'[[binding]]\nid = "{each.id}"\nkind = "{each.kind}"\nprotocol = "rehearsal"\n'
+        f'model = "{each.model}"\nbase_url = "{each.base_url}"\ncredential = "{each.credential}"\n'
+        "allow_private = true\nrequests_per_minute = 600000\nin_flight_max = 64"
+        for each in scene.shop.studio.bindings.values()
+    ]
+    lines = [f'[database]\nurl = "{url}"', *bindings]
     (scene.shop.studio.settings.home / "shortdrama.toml").write_text("\n\n".join(lines) + "\n")
 
 

@@ -6,10 +6,10 @@
 from datetime import UTC, datetime
 
 from shortdrama_pipeline.rules.states import MediaKind
-from shortdrama_pipeline.services.allocating import allocate
+from shortdrama_pipeline.services.allocating import Allocated, allocate
 from shortdrama_pipeline.services.auditing import verify_all
 from shortdrama_pipeline.services.callbacks import Verdict, receive
-from shortdrama_pipeline.services.confirming import confirm_quote
+from shortdrama_pipeline.services.confirming import Confirmed, confirm_quote
 from shortdrama_pipeline.services.planning import plan_items
 from shortdrama_pipeline.services.settling import Due, apply_settlements, find_pending
 from shortdrama_pipeline.services.shifts import Shift
@@ -26,9 +26,11 @@ FRIDAY = datetime(2026, 8, 14, 1, 0, tzinfo=UTC)
 
 def test_of_64_allocations_one_makes_the_episode(shop: Shop, racers: Racers) -> None:
     for number in range(ROUNDS):
-        found = racers.race(
-            lambda _racer, key=f"run {number}": allocate(racers.studio, key=key, at=FRIDAY, actor=PERSON)
-        )
+
+        def ask(_racer: int, key: str = f"run {number}") -> Allocated:
+            return allocate(racers.studio, key=key, at=FRIDAY, actor=PERSON)
+
+        found = racers.race(ask)
         assert sum(each.created for each in found) == 1
         assert {each.episode_id for each in found} == {f"2026-W33-{number}"}
     rows = shop.rows("select sequence from episodes where week_id = '2026-W33' order by 1")
@@ -40,11 +42,12 @@ def test_of_64_clicks_one_buys(shop: Shop, racers: Racers) -> None:
     for number in range(ROUNDS):
         quote_id = plan_items(shop.studio, STAGES[IMAGE], [item(IMAGE, number)], actor=PERSON).quote_id
         assert quote_id is not None
-        found = racers.race(
-            lambda racer, quote_id=quote_id: confirm_quote(
-                racers.studio, quote_id, idempotency_key=f"{quote_id} {racer}", actor=PERSON
-            )
-        )
+
+        def click(racer: int, quote_id: str = quote_id) -> Confirmed:
+            key = f"{quote_id} {racer}"
+            return confirm_quote(racers.studio, quote_id, idempotency_key=key, actor=PERSON)
+
+        found = racers.race(click)
         assert sum(each.created for each in found) == 1
         assert len({(each.execution_id, tuple(each.task_ids)) for each in found}) == 1
     for table in ("executions", "tasks", "reservations", "outbox"):
@@ -88,7 +91,9 @@ def test_of_64_fences_one_stands(shop: Shop, racers: Racers) -> None:
 
         def take_again(racer: int, attempt_id: str = winner) -> set[str]:
             with racers.studio.db.begin() as tx:
-                return attempts.take_fence(tx, {attempt_id: 1}, worker=f"racer-{racer}")
+                return attempts.take_fence(
+                    tx, {attempt_id: 1}, worker=f"racer-{racer}", numbers={attempt_id: 1}
+                )
 
         assert racers.race(take_again) == [set()] * RACERS
 
@@ -125,11 +130,11 @@ def test_of_64_callbacks_of_one_event_one_wakes(shop: Shop, racers: Racers) -> N
     body = message()
     for number in range(ROUNDS):
         headers = signed(body, event=f"e{number}")
-        found = racers.race(
-            lambda _racer, headers=headers: (
-                receive(racers.studio, CHANNEL, headers=headers, raw_body=body, now_s=NOW).verdict
-            )
-        )
+
+        def tell(_racer: int, headers: dict[str, str] = headers) -> Verdict:
+            return receive(racers.studio, CHANNEL, headers=headers, raw_body=body, now_s=NOW).verdict
+
+        found = racers.race(tell)
         assert sorted(found) == sorted([Verdict.WOKE, *[Verdict.REPEATED] * (RACERS - 1)])
     assert len(shop.rows("select 1 from callbacks")) == ROUNDS
     assert shop.states(task_id) == ("waitingProvider", ["accepted"], "reserved")
