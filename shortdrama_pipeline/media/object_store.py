@@ -15,6 +15,8 @@ from shortdrama_pipeline.ids import new_id
 READ_BYTES = 1 << 20
 SHA256_DIGITS = 64
 STAGING = "staging"
+# What is registered is not fetched again (its Task has ended), so a backup is the one way back.
+RESTORE_MEDIA = "Copy the file back from a backup of the media folder (it lies under its hash)"
 RECORDS = "records"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO}
@@ -54,7 +56,8 @@ class LocalObjectStore:
     """`root/<first two digits>/<sha256>`; what is under way lies in `root/staging` under a random name.
 
     A file appears under its name only when all its bytes are on the disk, so a reader sees the whole
-    or nothing, and a killed writer leaves only an orphan in staging (`remove_orphans`).
+    or nothing, and a killed writer leaves only an orphan in staging (`remove_orphans`). A damaged file is
+    replaced when its bytes are put again.
     """
 
     def __init__(self, root: Path) -> None:
@@ -106,7 +109,7 @@ class LocalObjectStore:
         if not place.is_file():
             raise UnknownId(
                 f"No stored file {sha256}",
-                hint="Restore the media folder from a backup, or transfer the result again (`task transfer`)",
+                hint=RESTORE_MEDIA,
                 sha256=sha256,
             )
         return place
@@ -130,11 +133,6 @@ class LocalObjectStore:
             folder.mkdir(exist_ok=True)
             staged.replace(folder / name)
             _sync_folder(folder)
-
-    def verify(self, sha256: str) -> bool:
-        """Read the bytes again and say whether they still have their hash."""
-        with self.path(sha256).open("rb") as source:
-            return hashlib.file_digest(source, "sha256").hexdigest() == sha256
 
     def remove_orphans(self, *, older_than_s: int) -> int:
         """Remove what killed writers left in staging; returns how many files."""
@@ -164,7 +162,7 @@ class LocalObjectStore:
 
     def _publish(self, staged: Path, sha256: str) -> None:
         place = self._place(sha256)
-        if place.is_file() and place.stat().st_size == staged.stat().st_size:
+        if place.is_file() and _sha256_of(place) == sha256:  # same size is not enough: a disk forgets bits
             return
         fresh_folder = not place.parent.is_dir()
         place.parent.mkdir(exist_ok=True)
@@ -173,6 +171,11 @@ class LocalObjectStore:
         _sync_folder(place.parent)
         if fresh_folder:
             _sync_folder(self.root)
+
+
+def _sha256_of(path: Path) -> str:
+    with path.open("rb") as source:
+        return hashlib.file_digest(source, "sha256").hexdigest()
 
 
 def sync_file(path: Path) -> None:

@@ -17,7 +17,7 @@ from shortdrama_pipeline.errors import NotReady, Outside, ShortdramaError, Stale
 from shortdrama_pipeline.ids import new_id
 from shortdrama_pipeline.media import pack, render, subtitles
 from shortdrama_pipeline.media.fonts import require_glyphs
-from shortdrama_pipeline.media.object_store import outside_of_disk
+from shortdrama_pipeline.media.object_store import RESTORE_MEDIA, outside_of_disk
 from shortdrama_pipeline.media.probe import probe
 from shortdrama_pipeline.rules import renders as rules
 from shortdrama_pipeline.rules import timeline as timelines
@@ -195,7 +195,7 @@ def _check(studio: Studio, sources: Sources, request: RenderRequest) -> None:
         if states.get(sha256) != MediaState.READY or not studio.objects.has(sha256):
             raise NotReady(
                 f"The {purpose} {version_id} has no usable file",
-                hint="Transfer it again (`task transfer`) or restore the media folder from a backup",
+                hint=RESTORE_MEDIA,
                 version_id=version_id,
                 sha256=sha256,
                 state=states.get(sha256, "missing"),
@@ -238,14 +238,17 @@ def _work(
     scratch = studio.settings.home / "renders" / f"{job.render_job_id}-{new_id('try')}"
     try:
         _remove_old_tries(scratch)
-        with _heartbeat(studio, job.render_job_id, token):
+        with _heartbeat(studio, job.render_job_id, token) as lost:
+
+            def go_on(done: int, of: int) -> None:
+                _require_lease(lost, job)
+                if progress is not None:
+                    progress("render", done, of)
+
             film = render.render(
-                sources.timeline,
-                request,
-                path_of=studio.objects.path,
-                folder=scratch,
-                progress=None if progress is None else lambda done, of: progress("render", done, of),
+                sources.timeline, request, path_of=studio.objects.path, folder=scratch, progress=go_on
             )
+            _require_lease(lost, job)
             files = store_deliverables(studio, sources, request, film, scratch=scratch)
         manifest = make_manifest(
             sources, request, film, files, plan_id=job.render_plan_id, digest=_digest(studio, job)
@@ -296,11 +299,7 @@ def _register(
             provenance={"render_plan_id": job.render_plan_id, "render_job_id": job.render_job_id},
         )
         if not renders.finish_job(tx, job.render_job_id, token, version_id=version_id):
-            raise StaleState(
-                "Another process has taken this render over",
-                hint="Ask for the export again: it returns what the other one made",
-                render_job_id=job.render_job_id,
-            )
+            raise _taken_over(job)
         version = versions.load_version(tx, version_id)
         select_version(tx, version, actor=actor)
     return version
@@ -320,23 +319,45 @@ def _fail(studio: Studio, job: RenderJob, token: int, error: ShortdramaError) ->
 
 
 @contextmanager
-def _heartbeat(studio: Studio, render_job_id: str, token: int) -> Iterator[None]:
-    """Keep the lease while the work goes on; it ends with this process."""
-    stop = threading.Event()
+def _heartbeat(studio: Studio, render_job_id: str, token: int) -> Iterator[threading.Event]:
+    """Keep the lease while the work goes on; it ends with this process. The event says that it is lost."""
+    stop, lost = threading.Event(), threading.Event()
 
     def beat() -> None:
         while not stop.wait(HEARTBEAT_S):
-            with suppress(Outside), studio.db.begin() as tx:
-                if not renders.renew_job(tx, render_job_id, token, lease_ms=LEASE_MS):
-                    return
+            held = False
+            try:
+                with studio.db.begin() as tx:
+                    held = renders.renew_job(tx, render_job_id, token, lease_ms=LEASE_MS)
+            except (Outside, StaleState):  # away or busy: asked again; until somebody takes over it is ours
+                held = True
+            finally:
+                if not held:
+                    lost.set()
+            if not held:
+                return
 
     thread = threading.Thread(target=beat, name="render-lease", daemon=True)
     thread.start()
     try:
-        yield
+        yield lost
     finally:
         stop.set()
         thread.join()
+
+
+def _require_lease(lost: threading.Event, job: RenderJob) -> None:
+    """Stop a render that another process has taken over: it would only be thrown away."""
+    if lost.is_set():
+        raise _taken_over(job)
+
+
+def _taken_over(job: RenderJob) -> StaleState:
+    return StaleState(
+        "Another process has taken this render over",
+        hint="Ask for the export again: it returns what the other one made",
+        render_job_id=job.render_job_id,
+    )
 
 
 def _remove_old_tries(scratch: Path) -> None:

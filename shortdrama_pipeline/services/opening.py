@@ -21,6 +21,7 @@ from shortdrama_pipeline.store.database import Database
 
 REHEARSAL_KINDS = ("text", "image", "video", "speech")
 REHEARSAL_MODEL = "animatic-1"
+ORPHAN_S = 24 * 3600  # no writer is at one file for as long
 
 
 def open_studio(settings: Settings) -> Studio:
@@ -29,10 +30,12 @@ def open_studio(settings: Settings) -> Studio:
     bindings = bindings_of(settings)
     url = database_url(settings)
     schema.upgrade(url)
+    objects = LocalObjectStore(settings.home / "media")
+    objects.remove_orphans(older_than_s=ORPHAN_S)
     studio = Studio(
         settings=settings,
         db=Database(url),
-        objects=LocalObjectStore(settings.home / "media"),
+        objects=objects,
         bindings=bindings,
         adapters=ADAPTERS,
     )

@@ -262,7 +262,7 @@ def _require_ready_file(tx: sa.Connection, version: Version) -> None:
     if state != MediaState.READY:
         raise Refusal(
             f"The file of {version.version_id} is {state}, not ready",
-            hint="Transfer it again, or choose another version",
+            hint="See `shortdrama task list` for what is open to its Task, or choose another version",
             version_id=version.version_id,
             state=state,
         )

@@ -5,11 +5,12 @@ import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from shortdrama_pipeline.errors import GateClosed, NotReady, Outside, ToolFailed
+from shortdrama_pipeline.errors import GateClosed, NotReady, Outside, StaleState, ToolFailed
 from shortdrama_pipeline.media import pack, render
 from shortdrama_pipeline.media.probe import probe
 from shortdrama_pipeline.rules.renders import TIERS, Tier
@@ -18,6 +19,8 @@ from shortdrama_pipeline.services import exporting
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.exporting import build_export, show_export, verify_export
 from shortdrama_pipeline.services.gates import pass_gate
+from shortdrama_pipeline.services.packing import store_deliverables
+from shortdrama_pipeline.store import renders
 from shortdrama_pipeline.store.edges import find_uses
 from shortdrama_pipeline.store.selections import find_selected
 from shortdrama_pipeline.store.tables import provider_attempts, render_jobs, render_plans, versions
@@ -160,6 +163,56 @@ def test_an_old_pack_stays_until_the_new_one_is_whole(
     lying = json.loads((first.folder / "manifest.json").read_text())
     assert lying["export_version"] == first.version.version_id
     assert [each.name for each in first.folder.parent.iterdir() if each.is_dir()] == ["export"]
+
+
+def test_a_render_stops_when_its_lease_is_lost(
+    studio: Studio, episode_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "HEARTBEAT_S", 0.01)
+    stored, steps = list[object](), list[int]()
+    store = store_deliverables
+
+    def noted(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - handed on
+        stored.append(given)
+        return store(*given, **named)
+
+    monkeypatch.setattr(exporting, "store_deliverables", noted)
+
+    def take_over_once(_: str, done: int, of: int) -> None:
+        steps.append(done)
+        if of and done and jobs(studio)[0][1] == 1:
+            with studio.db.begin() as tx:
+                tx.execute(
+                    sa.text(
+                        "update render_jobs set lease_token = lease_token + 1, owner = 'another',"
+                        " expires_at = clock_timestamp() + interval '1 second'"
+                    )
+                )
+            threading.Event().wait(0.5)
+
+    made = build_export(studio, episode_id, tier="draft", actor=PERSON, progress=take_over_once)
+    assert made.created
+    assert jobs(studio) == [("succeeded", 3)]
+    assert steps.count(1) == 2, "begun again after the other one fell silent"
+    assert len(stored) == 1
+
+
+def test_a_busy_database_does_not_end_the_heartbeat(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporting, "HEARTBEAT_S", 0.01)
+    answers: list[Exception | bool] = [StaleState("busy"), Outside("away"), True, False]
+    asked = list[str]()
+
+    def answer(_: sa.Connection, job: str, *__: object, **___: object) -> bool:
+        asked.append(job)
+        said = answers[len(asked) - 1]
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    monkeypatch.setattr(renders, "renew_job", answer)
+    with exporting._heartbeat(studio, "render_1", 1) as lost:
+        assert lost.wait(10)
+    assert len(asked) == 4
 
 
 def test_a_waiting_caller_gets_what_the_other_one_made(studio: Studio, episode_id: str) -> None:

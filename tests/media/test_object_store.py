@@ -32,7 +32,6 @@ def test_what_is_put_can_be_read_and_is_the_same_again(store: LocalObjectStore) 
     with store.open(sha256) as opened:
         assert opened.read() == b"abc"
     assert store.has(sha256)
-    assert store.verify(sha256)
     assert files(store) == [f"{sha256[:2]}/{sha256}"]
 
 
@@ -132,8 +131,17 @@ def test_what_is_no_hash_or_not_there_is_unknown(store: LocalObjectStore, name: 
         store.path(name)
 
 
-def test_changed_bytes_are_found(store: LocalObjectStore) -> None:
+@pytest.mark.parametrize("damaged", [b"fake", b"fil", b"film and more", b""])
+@pytest.mark.parametrize("as_file", [False, True])
+def test_a_damaged_file_is_replaced_when_its_bytes_are_put_again(
+    store: LocalObjectStore, tmp_path: Path, damaged: bytes, *, as_file: bool
+) -> None:
     sha256, _ = store.put([b"film"], bytes_max=10)
     store.path(sha256).chmod(0o644)
-    store.path(sha256).write_bytes(b"fake")
-    assert not store.verify(sha256)
+    store.path(sha256).write_bytes(damaged)
+    if as_file:
+        (tmp_path / "film").write_bytes(b"film")
+        store.put_file(tmp_path / "film", bytes_max=10)
+    else:
+        store.put([b"fi", b"lm"], bytes_max=10)
+    assert store.read(sha256) == b"film"
