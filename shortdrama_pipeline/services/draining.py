@@ -7,7 +7,7 @@ charged, and what other workers lost is taken over. All truth is in rows; this l
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -25,7 +25,7 @@ from shortdrama_pipeline.services.recovering import TAKE_AT_ONCE, settle_pending
 from shortdrama_pipeline.services.shifts import LOG, Pace, Shift, describe, monotonic_ms
 from shortdrama_pipeline.services.submitting import NOT_NOW, NotNow, Ready, carry, fence_and_check, prepare
 from shortdrama_pipeline.services.work import Work
-from shortdrama_pipeline.store import breakers, tasks
+from shortdrama_pipeline.store import breakers, rate_limits, tasks
 from shortdrama_pipeline.store.breakers import OpenBreaker
 from shortdrama_pipeline.store.safety import SafeMode
 from shortdrama_pipeline.store.tasks import DueTask
@@ -33,7 +33,7 @@ from shortdrama_pipeline.store.wakeups import FALLBACK_S, Listener
 
 IDLE_LOOK_MS = 100
 BOOKS_MS = 60_000  # between two looks at the books
-SLOT_PAUSE_MS = 50  # when a channel's own limit, not ours, keeps work waiting
+SLOT_PAUSE_MS = 200  # when a channel is full: our own answers wake us, what others free is seen by then
 SETTLE_TRIES_MAX = 3  # in one drain; afterwards the next scan of any worker goes on
 
 
@@ -225,14 +225,23 @@ class Engine:
         if free < max(1, self._limit // 4) and self.sending:
             return 0  # refill in handfuls; the next answer wakes us
         now = monotonic_ms()
-        most = {
-            each.id: min(free, each.in_flight_max)
+        asked = {
+            each.id: rate_limits.Wanted(free, each.requests_per_minute, each.in_flight_max)
             for each in self._studio.bindings.values()
             if self._not_before_ms.get(each.id, 0) <= now
-        } | dict.fromkeys(self._unconfigured, free)
-        if self.standing or not most:
+        }
+        if self.standing or not (asked or self._unconfigured):
             return 0
-        due, resting = await self.shift.read(lambda tx: (tasks.find_due(tx, most), breakers.find_open(tx)))
+
+        def look(tx: sa.Connection) -> tuple[list[DueTask], Mapping[str, int], list[OpenBreaker]]:
+            """What is due on channels that have room: a request is built only where it can start."""
+            room = rate_limits.look(tx, asked)
+            most = {each: count for each, count in room.items() if count}
+            due = tasks.find_due(tx, most | dict.fromkeys(self._unconfigured, free))
+            return due, room, breakers.find_open(tx)
+
+        due, room, resting = await self.shift.read(look)
+        self._not_before_ms |= {each: now + SLOT_PAUSE_MS for each, count in room.items() if not count}
         due = due[:free]
         if not due:
             return 0

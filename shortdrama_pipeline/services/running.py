@@ -14,6 +14,7 @@ from shortdrama_pipeline.rules.gates import Cover
 from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.rules.stages import RIGHTS, until
 from shortdrama_pipeline.rules.states import Stage
+from shortdrama_pipeline.services.channels import channels_of
 from shortdrama_pipeline.services.confirming import confirm_quote
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.draining import drain
@@ -23,11 +24,11 @@ from shortdrama_pipeline.services.planning import plan_items
 from shortdrama_pipeline.services.stage_planning import check_ready
 from shortdrama_pipeline.stages import wanting
 from shortdrama_pipeline.stages.catalogue import CATALOGUE
-from shortdrama_pipeline.stages.view import View
+from shortdrama_pipeline.stages.view import View, load_view
 from shortdrama_pipeline.stages.wanting import Progress
 from shortdrama_pipeline.store import orders, quotes
 
-SLICE_S = 2  # of draining, between two reports
+SLICE_S = 3  # of draining, between two reports
 ROUNDS_MAX = 6  # plan, order and deliver, per stage; more means that something does not converge
 
 Report = Callable[[str, int, int], None]  # what is being done, how many are done, of how many
@@ -281,10 +282,12 @@ def _wait(studio: Studio, episode_id: str, stage: Stage, progress: Report | None
         report = drain(studio, worker=worker, until_idle=True, seconds_max=SLICE_S)
         if report.interrupted:
             raise KeyboardInterrupt
-        view = bring_up_to(studio, episode_id, stage)
-        now = wanting.progress(view, CATALOGUE[stage])
+        with studio.db.read() as tx:  # only a look: what is free is made once, when the bought is in
+            now = wanting.progress(load_view(tx, episode_id, channels=channels_of(studio)), CATALOGUE[stage])
         _tell(progress, stage, now)
         if not now.working or report.idle:
+            now = wanting.progress(bring_up_to(studio, episode_id, stage), CATALOGUE[stage])
+            _tell(progress, stage, now)
             return now
 
 
