@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from shortdrama_pipeline.providers.ports import Binding
 from shortdrama_pipeline.services import watching
 from shortdrama_pipeline.services.allocating import allocate
 from shortdrama_pipeline.services.callbacks import receive
+from shortdrama_pipeline.services.compensating import run_compensations
 from shortdrama_pipeline.services.confirming import confirm_quote
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.draining import drain
@@ -153,6 +154,10 @@ def _deliver(studio: Studio, _order: Order) -> object:
     return {"delivered": [each.outbox_id for each in found]}
 
 
+def _compensations(studio: Studio, _order: Order) -> object:
+    return asdict(run_compensations(studio, actor="person:lin"))
+
+
 def _callback(studio: Studio, order: Order) -> object:
     verdicts = [
         receive(
@@ -174,6 +179,7 @@ JOBS: Mapping[str, Callable[[Studio, Order], object]] = {
     "allocate": _allocate,
     "deliver": _deliver,
     "callback": _callback,
+    "compensations": _compensations,
 }
 
 

@@ -5,7 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from shortdrama_pipeline.crashpoints import Point
+from shortdrama_pipeline.rules.compensations import OpType
 from shortdrama_pipeline.rules.states import MediaKind
+from shortdrama_pipeline.services.compensating import request_compensation
 from shortdrama_pipeline.services.planning import plan_items
 from tests.engine.conftest import EPISODE, PERSON, STAGES, item
 from tests.engine.test_faults import SILENT
@@ -227,3 +229,30 @@ def test_a_run_killed_after_its_allocation_gets_the_same_id_again(scene: Scene, 
             scene.fired(),
         )
     )
+
+
+REFUNDED = cuts(P.COMPENSATION_BETWEEN, P.COMPENSATION_BEFORE_COMMIT, P.COMPENSATION_COMMITTED)
+
+
+@pytest.mark.parametrize("cut", REFUNDED, ids=str)
+@pytest.mark.parametrize("mode", [Mode.ONE, Mode.TWO] if FULL else [Mode.TWO], ids=str)
+def test_a_refund_cut_anywhere_is_paid_once(scene: Scene, cut: Cut, mode: Mode) -> None:
+    (task_id,) = scene.tasks = scene.shop.order(IMAGE)
+    scene.run()
+    request_compensation(
+        scene.shop.studio, compensation_id="c1", source_order_id=task_id, op_type=OpType.REFUND,
+        reason="late", actor=PERSON,
+    )  # fmt: skip
+    plan = f"{cut.point}=kill"
+    workers = 2 if mode is Mode.TWO else 1
+    codes = [
+        each.wait() for each in [scene.start("compensations", crash=plan, once=True) for _ in range(workers)]
+    ]
+    assert sorted(codes) == ([-9, 0] if workers == 2 else [-9])
+    for _ in range(2):
+        scene.run("compensations")
+    effects = scene.shop.rows("select 1 from ledger_entries where business_key like 'compensate:%'")
+    assert len(effects) == 1
+    assert scene.shop.rows("select state from compensation") == [{"state": "done"}]
+    assert scene.problems() == []
+    note(Hit("G-304", "a refund is carried out", str(cut), str(mode), scene.fired()))
