@@ -29,6 +29,12 @@ class Target:
     port: int
     address: str
 
+    @property
+    def host_header(self) -> str:
+        """The Host header as every client writes it: a signed link is signed over exactly this."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS.get(self.scheme) else f"{host}:{self.port}"
+
 
 def resolve_system(host: str, port: int) -> list[str]:
     """All addresses of a host, by the system's resolver."""

@@ -239,7 +239,6 @@ class _fetching:  # noqa: N801 - used like a function
     def __init__(self, target: egress.Target) -> None:
         address = f"[{target.address}]" if ":" in target.address else target.address
         pinned = target.url._replace(netloc=f"{address}:{target.port}", fragment="").geturl()
-        host = target.host if ":" not in target.host else f"[{target.host}]"
         self._client = httpx.Client(
             transport=WIRES.fetch(f"{target.scheme}:"),
             trust_env=False,
@@ -249,7 +248,7 @@ class _fetching:  # noqa: N801 - used like a function
         self._request = self._client.build_request(
             "GET",
             pinned,
-            headers={"host": f"{host}:{target.port}", "accept-encoding": "identity"},
+            headers={"host": target.host_header, "accept-encoding": "identity"},
             extensions={"sni_hostname": target.host},
         )
 

@@ -42,6 +42,23 @@ def test_a_listed_host_is_pinned_to_the_address_that_was_checked() -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "header"),
+    [
+        ("https://cdn.example.com/x", "cdn.example.com"),
+        ("https://cdn.example.com:443/x", "cdn.example.com"),
+        ("https://cdn.example.com:8443/x", "cdn.example.com:8443"),
+        ("http://cdn.example.com:80/x", "cdn.example.com"),
+        ("http://cdn.example.com:443/x", "cdn.example.com:443"),
+        ("https://[2606:2800::1]/x", "[2606:2800::1]"),
+        ("https://[2606:2800::1]:444/x", "[2606:2800::1]:444"),
+    ],
+)
+def test_the_host_is_told_as_a_signed_link_signs_it(url: str, header: str) -> None:
+    home = binding(url, allow_private=True)
+    assert allow(url, home, resolve=lambda *_: [PUBLIC]).host_header == header
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "http://cdn.example.com/x", "ftp://cdn.example.com/x", "file:///etc/passwd", "https://evil.example.org/x",
