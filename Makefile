@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from
+FAULTS := $(VENV)/fault-cells
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test check mutants bench lock
+.PHONY: help setup demo dev test check faults racing mutants bench lock
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
@@ -35,6 +36,14 @@ check: setup ## format, lint, types, and the walls between the rooms
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+
+faults: setup ## kill real processes at every durable boundary; writes docs/fault-matrix.md
+	@rm -rf $(FAULTS) && mkdir -p $(FAULTS)
+	@SHORTDRAMA_FAULTS=full SHORTDRAMA_FAULTS_OUT=$(FAULTS) $(BIN)/python -m pytest -q -n 4 tests/faults $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.faults.page $(FAULTS) docs/fault-matrix.md
+
+racing: setup ## 64 racers, 100 rounds, at each place where only one may act
+	@SHORTDRAMA_RACING_ROUNDS=100 $(BIN)/python -m pytest -q tests/racing $(PYTEST_ARGS)
 
 mutants: setup ## plant bugs one at a time; each must be caught
 	@$(BIN)/python -m tests.mutants --report docs/mutants.md
