@@ -6,11 +6,12 @@ needs with `session.open_studio()`, calls one service, and hands the result to `
 
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 
-from shortdrama_pipeline.cli import output, session
-from shortdrama_pipeline.errors import UsageError
+from shortdrama_pipeline.cli import answers, output, session
+from shortdrama_pipeline.errors import Outside, UsageError
 
 PROGRAM = "shortdrama"
 NOUNS = {
@@ -25,7 +26,7 @@ NOUNS = {
     "wallet": "top-up, show, ledger, verify, reconcile",
     "compensation": "list, show, request, run, decide; token issue",
     "provider": "list, check, contract, prices publish",
-    "work": "drain, recover, status",
+    "work": "drain, recover, resume, status",
     "audit": "verify, log",
     "db": "upgrade, url, stop, backup, restore",
     "export": "build, show, verify",
@@ -52,7 +53,7 @@ def run(words: list[str]) -> int:
     try:
         output.options = output.Options()
         arguments = output.take_global_options(words)
-        return _call(arguments)
+        return _answer(arguments)
     except BrokenPipeError:
         raise
     except KeyboardInterrupt:
@@ -62,6 +63,23 @@ def run(words: list[str]) -> int:
         return output.fail(error)
     finally:
         session.close()
+
+
+def _answer(words: list[str]) -> int:
+    """Run a command; where the database is away, a reading one answers with what it said last (G-303)."""
+    if tuple(words[:2]) not in answers.READS:
+        return _call(words)
+    try:
+        code = _call(words)
+    except Outside as error:
+        if error.code == Outside.code and answers.show_last(session.settings().home, words, error.message):
+            return 0
+        raise
+    home = session.opened_home()
+    if code == 0 and home is not None and output.options.shown is not None:
+        with suppress(OSError):  # a home that cannot be written has no memory; the answer stands
+            answers.remember(home, words, output.options.shown)
+    return code
 
 
 def _call(arguments: list[str]) -> int:

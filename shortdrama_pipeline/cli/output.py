@@ -47,6 +47,7 @@ class Options:
     home: Path | None = None
     config: Path | None = None
     actor: str | None = None
+    shown: object = None  # the last result
 
 
 options = Options()
@@ -78,6 +79,7 @@ def take_global_options(words: list[str]) -> list[str]:
 
 def show(document: Document, human: Callable[["Console"], None] | None = None) -> None:
     """Print a result: the document with --json, else what `human` prints, else the document laid out."""
+    options.shown = plain(document)
     if options.json:
         line(json.dumps(plain(document), ensure_ascii=False, indent=2))
         return

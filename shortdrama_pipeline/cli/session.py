@@ -9,6 +9,8 @@ from shortdrama_pipeline.cli import output
 from shortdrama_pipeline.rules.actors import parse_actor
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shortdrama_pipeline.services.context import Studio
     from shortdrama_pipeline.settings import Settings
 
@@ -28,6 +30,11 @@ def open_studio() -> "Studio":
 
     _opened.append(open_it(settings()))
     return _opened[-1]
+
+
+def opened_home() -> "Path | None":
+    """Return the home of the studio this command opened, if it opened one."""
+    return _opened[-1].settings.home if _opened else None
 
 
 def close() -> None:

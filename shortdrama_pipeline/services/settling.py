@@ -12,7 +12,7 @@ from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.services.batching import Lane
 from shortdrama_pipeline.services.recording import ENGINE_ACTOR
 from shortdrama_pipeline.services.shifts import LOG, Shift, describe
-from shortdrama_pipeline.store import alerts, reservations
+from shortdrama_pipeline.store import alerts, reservations, safety
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.reservations import Settlement
 
@@ -35,6 +35,8 @@ class Due:
 
 def apply_settlements(tx: sa.Connection, due: Sequence[Due]) -> list[bool]:
     """Charge many; what is settled already is skipped. False where the ledger refused."""
+    if safety.books_broken(tx):  # money moves by itself only in books that agree (G-204); it stays pending
+        return [False] * len(due)
     moved = reservations.settle_many(
         tx,
         [Settlement(each.task_id) for each in due],

@@ -110,6 +110,12 @@ def find_open(tx: sa.Connection) -> list[SafeMode]:
     return [SafeMode(*row) for row in tx.execute(_FIND)]
 
 
+def books_broken(tx: sa.Connection) -> bool:
+    """Does paid work stand still because the books do not agree?"""
+    query = "select exists (select 1 from safe_modes where kind = 'booksBroken' and ended_at is null)"
+    return bool(tx.execute(sa.text(query)).scalar())
+
+
 def end(tx: sa.Connection, *, by: str, note: str) -> None:
     """End every open safe mode, and close its alarm."""
     alerts.close_alerts(tx, [each.kind for each in find_open(tx)], by=by)
