@@ -12,7 +12,7 @@ from shortdrama_pipeline.services.planning import plan_items
 from tests.engine.conftest import EPISODE, PERSON, STAGES, item
 from tests.engine.test_faults import SILENT
 from tests.fake_vendor import COST, Fault, error
-from tests.faults.catalogue import IN_TRANSACTION, WHOLE_IMAGE, Cut, Mode, cuts, done
+from tests.faults.catalogue import FAULTS, IN_TRANSACTION, WHOLE_IMAGE, Cut, Mode, cuts, done
 from tests.faults.holding import check, check_a_second_recovery_changes_nothing, check_the_books
 from tests.faults.recording import FULL, Hit, note
 from tests.faults.scene import Scene, fresh_key
@@ -256,3 +256,12 @@ def test_a_refund_cut_anywhere_is_paid_once(scene: Scene, cut: Cut, mode: Mode) 
     assert scene.shop.rows("select state from compensation") == [{"state": "done"}]
     assert scene.problems() == []
     note(Hit("G-304", "a refund is carried out", str(cut), str(mode), scene.fired()))
+
+
+def test_every_named_place_is_cut_in_every_run_of_the_tests() -> None:
+    """A cell fails when its point does not act; so what is planned here has acted (`make test`)."""
+    planned = {cut.point for fault in FAULTS for cut, _ in fault.short}
+    planned |= {cut.point for cut, _ in [*SHORT_CLICKS, *F11_SHORT]}
+    planned |= {cut.point for cut, *_ in F16_SHORT}
+    planned |= {cut.point for cut in REFUNDED} | {P.ALLOCATE_COMMITTED}
+    assert [each for each in Point if each not in planned] == []
