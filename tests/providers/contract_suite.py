@@ -7,6 +7,7 @@ concludes, above all that it concludes nothing where nothing is proven (P-5.5, P
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import pytest
 
@@ -21,6 +22,9 @@ from shortdrama_pipeline.providers.ports import (
     GenerationFailed,
     HttpAnswer,
     Json,
+    ListingAdapter,
+    ListPage,
+    ListWindow,
     QueryFailed,
     QueryOutcome,
     Rejected,
@@ -30,6 +34,7 @@ from shortdrama_pipeline.providers.ports import (
     Unknown,
     Unrecognised,
 )
+from shortdrama_pipeline.rules.matching import MatchingFact
 
 STATUSES = (200, 201, 202, 204, 301, 302, 400, 401, 403, 404, 408, 409, 422, 429, 500, 502, 503, 504)
 UNREADABLE = (
@@ -71,6 +76,7 @@ class Case:
     queries: Mapping[type[QueryOutcome], HttpAnswer] = field(default_factory=dict)
     looked_up: HttpAnswer | None = None
     looked_up_nothing: HttpAnswer | None = None
+    listed: HttpAnswer | None = None  # a list that holds `job`
     callback_body: bytes = b""
     secret: bytes = b"secret"
     sign: Signer | None = None
@@ -200,6 +206,33 @@ class ContractSuite:
         for status in STATUSES:
             for body in UNREADABLE:
                 assert isinstance(case.adapter.read_lookup(answer(status, body)), Unknown)
+
+    def test_a_list_names_its_jobs_with_their_times_or_proves_nothing(self, case: Case) -> None:
+        adapter, contract = case.adapter, case.adapter.contract
+        if not contract.lists_jobs:
+            assert contract.list_verified == frozenset()
+            return
+        assert isinstance(adapter, ListingAdapter)
+        window = ListWindow(datetime(2026, 8, 3, tzinfo=UTC), datetime(2026, 8, 4, tzinfo=UTC))
+        call = adapter.build_list(case.binding, window, page=None)
+        assert (call.method, call.json) == ("GET", None)
+        assert call == adapter.build_list(case.binding, window, page=None)
+        assert call != adapter.build_list(case.binding, window, page="next")
+        assert case.listed is not None
+        page = adapter.read_list(case.listed)
+        assert isinstance(page, ListPage)
+        assert case.job in {each.external_id for each in page.jobs}
+        assert all(each.created_at.tzinfo is not None for each in page.jobs)
+        told: dict[MatchingFact, list[str | None] | list[int | None]] = {
+            MatchingFact.CLIENT_REFERENCE: [each.client_reference for each in page.jobs],
+            MatchingFact.MODEL: [each.model for each in page.jobs],
+            MatchingFact.SEED: [each.seed for each in page.jobs],
+        }
+        for fact, values in told.items():
+            assert fact not in contract.list_verified or all(each is not None for each in values), fact
+        for status in STATUSES:
+            for body in UNREADABLE:
+                assert isinstance(adapter.read_list(answer(status, body)), Unknown)
 
     def test_a_callback_counts_only_signed_fresh_and_unchanged(self, case: Case) -> None:
         if case.sign is None:

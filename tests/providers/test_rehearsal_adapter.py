@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -18,6 +19,8 @@ from shortdrama_pipeline.providers.ports import (
     HttpAnswer,
     HttpCall,
     Json,
+    ListPage,
+    ListWindow,
     QueryFailed,
     Rejected,
     ResultExpired,
@@ -58,6 +61,17 @@ def binding(base_url: str = "http://127.0.0.1:9") -> Binding:
 
 def item(kind: str, **changes: object) -> Json:
     return {"kind": kind, "product_model": "animatic-1", "params": PARAMS[kind] | changes}
+
+
+LISTED: Json = {
+    "id": JOB,
+    "client_id": "att_1",
+    "kind": "video",
+    "model": "animatic-1",
+    "seed": 7,
+    "received_at": "2026-08-03T04:05:06.007Z",
+    "status": "queued",
+}
 
 
 def video(status: str, **changes: object) -> HttpAnswer:
@@ -121,6 +135,7 @@ class TestRehearsalContract(ContractSuite):
                 200, {"requests": [{"client_id": "att_1", "kind": "video", "id": JOB, "status": "queued"}]}
             ),
             looked_up_nothing=answer(200, {"requests": []}),
+            listed=answer(200, {"jobs": [LISTED], "next": None}),
             callback_body=json.dumps({"id": JOB, "status": "succeeded"}).encode(),
             sign=sign,
         )
@@ -215,3 +230,34 @@ def test_a_video_is_bought_asked_for_and_found_again(desk: Desk) -> None:
     lookup = ADAPTER.build_lookup(binding(), "real")
     assert lookup is not None
     assert ADAPTER.read_lookup(sent(desk, lookup)) == accepted
+
+
+@pytest.mark.parametrize(
+    "broken", [{"id": ""}, {"received_at": "2026-08-03T04:05:06"}, {"received_at": "noon"}]
+)
+def test_a_list_with_one_job_that_cannot_be_read_proves_nothing(broken: Json) -> None:
+    assert isinstance(ADAPTER.read_list(answer(200, {"jobs": [LISTED, LISTED | broken]})), Unknown)
+
+
+def test_accepted_videos_are_listed_by_their_time_a_page_at_a_time(desk: Desk) -> None:
+    began = datetime.now(UTC) - timedelta(seconds=1)
+    bought = []
+    for number in range(3):
+        request = item("video", seed=number)
+        call = ADAPTER.build_create(binding(), request, client_id=f"list {number}", read_media=lambda _: b"")
+        accepted = ADAPTER.read_create(sent(desk, call))
+        assert isinstance(accepted, AcceptedJob)
+        bought.append(accepted.external_id)
+    window = ListWindow(began, datetime.now(UTC) + timedelta(seconds=1))
+    page = ADAPTER.read_list(sent(desk, ADAPTER.build_list(binding(), window, page=None)))
+    assert isinstance(page, ListPage)
+    found = {each.external_id: each for each in page.jobs}
+    assert [found[each].client_reference for each in bought] == ["list 0", "list 1", "list 2"]
+    assert [found[each].seed for each in bought] == [0, 1, 2]
+    assert {each.model for each in found.values()} == {"animatic-1"}
+    rest = ADAPTER.read_list(sent(desk, ADAPTER.build_list(binding(), window, page=bought[0])))
+    assert isinstance(rest, ListPage)
+    assert [each.external_id for each in rest.jobs][-2:] == bought[1:]
+    before = ListWindow(began - timedelta(days=1), began - timedelta(hours=1))
+    none = ADAPTER.read_list(sent(desk, ADAPTER.build_list(binding(), before, page=None)))
+    assert none == ListPage(())
