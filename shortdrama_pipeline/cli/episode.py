@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from shortdrama_pipeline.cli import output, session, words
-from shortdrama_pipeline.errors import UsageError
+from shortdrama_pipeline.errors import NeedsPerson, UsageError
 
 app = typer.Typer(no_args_is_help=True, help="Allocate, import, show and run an episode.")
 Id = Annotated[str, typer.Argument(help="the episode's id, such as 2026-W32-0")]
@@ -67,8 +67,11 @@ def run(
     until: Annotated[str | None, typer.Option(help="the last stage to make")] = None,
     grant: Annotated[str | None, typer.Option(help="a budget Grant that may confirm quotes")] = None,
 ) -> None:
-    """Drive the episode to the next gate or quote. Ctrl-C stops waiting, never the work."""
-    from shortdrama_pipeline.services.running import run_episode
+    """Drive the episode to the next gate or quote. Ctrl-C stops waiting, never the work.
+
+    Exit 6 where something needs a person's attention first.
+    """
+    from shortdrama_pipeline.services.running import ATTENTION, run_episode
 
     studio = session.open_studio()
     with output.progress() as report:
@@ -81,6 +84,10 @@ def run(
             progress=report,
         )
     output.show(document)
+    stopped = document["stopped_at"]
+    assert isinstance(stopped, dict)
+    if stopped["why"] == ATTENTION:
+        raise typer.Exit(NeedsPerson.exit_code)
 
 
 def _time(text: str) -> datetime:

@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 
 from shortdrama_pipeline.cli import output, session
+from shortdrama_pipeline.errors import NeedsPerson
 
 app = typer.Typer(no_args_is_help=True, help="Render the passed timeline and hand it over.")
 Id = Annotated[str, typer.Argument(help="the episode's id, such as 2026-W32-0")]
@@ -49,7 +50,7 @@ def verify(episode: Id) -> None:
     document = verify_export(session.open_studio(), episode)
     output.show(document)
     if not document["ok"]:
-        raise typer.Exit(1)
+        raise typer.Exit(NeedsPerson.exit_code)
 
 
 def _show(document: dict[str, object]) -> None:

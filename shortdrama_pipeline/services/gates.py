@@ -103,14 +103,6 @@ def find_pilot_of_same_look(tx: sa.Connection, view: View) -> PassedGate | None:
     return None
 
 
-def require_earlier(tx: sa.Connection, view: View, stage: Stage) -> None:
-    """Refuse `stage` unless every gate before it is passed (P-2.1 to P-2.9 a). Raises GateClosed."""
-    words = load_words(tx, view.episode_id)
-    for earlier in before(stage):
-        if state_of(tx, view, earlier, words=words).passed is None:
-            raise rules.closed(stage, earlier)
-
-
 def bring_up_to(studio: Studio, episode_id: str, stage: Stage) -> View:
     """Make the free products of every stage up to `stage`, each only behind its passed gates.
 
@@ -256,7 +248,7 @@ def _pass_if_last(
         covered = [view.chosen[cover.subject, cover.role] for cover in standing.covers]
         if standing.missing or not all(_confirmed(each, words.on_versions) for each in covered):
             continue
-        rights = any(words.on_versions[each.version_id].rights for each in covered)
+        rights = all(words.on_versions[each.version_id].rights for each in covered)
         if stage in RIGHTS and not rights:
             continue
         state = state_of(tx, view, stage, words=words)

@@ -88,6 +88,9 @@ class Budget:
         return None
 
 
+ATTENTION = "attention"
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
     """Where a run ended: `why` is gate, quote, attention or done."""
@@ -216,7 +219,7 @@ def _finish(
         if now.attention or now.failed or now.working:
             keys = (*now.attention, *now.failed, *now.working)
             newest = _orders(studio, episode_id)
-            return Stop(stage, "attention", task_ids=tuple(newest[key] for key in keys))
+            return Stop(stage, ATTENTION, task_ids=tuple(newest[key] for key in keys))
         if now.complete:
             return None
         stop = _order(studio, bring_up_to(studio, episode_id, stage), stage, decide=decide, actor=actor)

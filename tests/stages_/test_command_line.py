@@ -86,6 +86,19 @@ def test_gates_refuse_with_exit_4_and_a_run_stops_with_exit_0(run: Run, studio: 
     assert run("episode", "run", episode, "--until", "scrip")[1]["error"]["hint"] == "Did you mean `script`?"
 
 
+def test_a_run_that_needs_a_person_ends_with_exit_6(run: Run, studio: Studio) -> None:
+    run("episode", "allocate", "--key", "k1", "--at", "2026-08-07T09:00:00+08:00")
+    episode = "2026-W32-0"
+    bring_script(studio.db, episode, small_script())
+    for stage in ("outline", "script"):
+        assert run("version", "confirm", episode, "--stage", stage, "--rights")[0] == 0
+    assert run("wallet", "top-up", "1000", "--key", "k1")[0] == 0
+    _, planned = run("stage", "plan", episode, "assets")
+    assert run("quote", "confirm", planned["quote_id"], "--idempotency-key", "k1")[0] == 0
+    code, stopped = run("episode", "run", episode)  # the channel has no key, so nothing can be sent
+    assert (code, stopped["stopped_at"]["why"]) == (6, "attention")
+
+
 def test_an_episode_and_its_versions_are_shown_under_fixed_names(
     run: Run, studio: Studio, tmp_path: Path
 ) -> None:

@@ -219,6 +219,20 @@ def test_a_single_confirm_without_the_rights_does_not_pass_the_story(studio: Stu
     assert confirm_version(studio, outline, actor=PERSON, rights=True)["gate"] == "outline"
 
 
+def test_the_rights_of_one_line_do_not_clear_the_sound_of_all(studio: Studio) -> None:
+    episode_id = episode_with_script(studio)
+    drive_to(studio, episode_id, Stage.AUDIO)
+    deliver(studio.db, requests_of(studio, episode_id, Stage.AUDIO))
+    with studio.db.read() as tx:
+        lines = [each.version_id for each in gate_state(tx, episode_id, Stage.AUDIO).standing.covers]
+    assert len(lines) > 2
+    for n, line in enumerate(lines):
+        assert confirm_version(studio, line, actor=PERSON, rights=n == 0)["gate"] is None
+    for line in lines[1:-1]:
+        assert confirm_version(studio, line, actor=PERSON, rights=True)["gate"] is None
+    assert confirm_version(studio, lines[-1], actor=PERSON, rights=True)["gate"] == "audio"
+
+
 def test_an_edit_after_a_confirmation_is_a_draft_and_the_old_version_stays_confirmed(studio: Studio) -> None:
     episode_id = episode_with_script(studio)
     pass_gate(studio, episode_id, "outline", actor=PERSON, rights=True)
