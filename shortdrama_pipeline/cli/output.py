@@ -4,7 +4,6 @@ What a script reads goes to stdout, progress and a person's errors to stderr. No
 """
 
 import json
-import re
 import sys
 import time
 import traceback
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shortdrama_pipeline.errors import Fact, Outside, ShortdramaError, UsageError
+from shortdrama_pipeline.providers.redaction import blank, blank_json
 from shortdrama_pipeline.rules.money import Money
 
 if TYPE_CHECKING:
@@ -27,16 +27,6 @@ Report = Callable[[str, int, int], None]  # what is being done, how many are don
 PLAIN_SECONDS = 10  # between two plain lines about the same thing
 PLAIN_WIDTH = 10_000  # where nobody sees the edge, nothing is cut
 FAULT_CODE = 1
-
-_SECRETS = (
-    (re.compile(r"(\w+://[^\s:/@]*):[^\s/@]+@"), r"\1:***@"),
-    (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}"), r"\1 ***"),
-    (re.compile(r"\bsk-[\w-]{8,}"), "***"),
-    (
-        re.compile(r"(?i)\b(password|passwd|secret|token|api[-_]?key|signature|sig|x-amz-\w+)(=|\"?:\s*\"?)[^\s&\"',}]+"),
-        r"\1\2***",
-    ),
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -105,7 +95,7 @@ def fail(error: BaseException) -> int:
         note("".join(traceback.format_exception(error)))
     if options.json:
         told = {"code": code, "message": message, "hint": hint, "facts": facts}
-        line(json.dumps({"error": _redacted(plain(told))}, ensure_ascii=False, indent=2))
+        line(json.dumps({"error": blank_json(plain(told))}, ensure_ascii=False, indent=2))
     else:
         particulars = ", ".join(f"{name} {_cell(value)}" for name, value in facts.items())
         why = f"{code.replace('_', ' ')}{': ' if particulars else ''}{particulars}"
@@ -121,32 +111,13 @@ def line(text: str) -> None:
 
 def note(text: str) -> None:
     """Print one line beside the result, on stderr."""
-    sys.stderr.write(redact(text) + "\n")
+    sys.stderr.write(blank(text) + "\n")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return "Did you mean …?" for a mistyped word, or nothing."""
     found = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"Did you mean `{found[0]}`?" if found else ""
-
-
-def redact(text: str) -> str:
-    """Blank out what looks like a secret: passwords in URLs, bearer tokens, keys, signatures."""
-    for pattern, instead in _SECRETS:
-        text = pattern.sub(instead, text)
-    return text
-
-
-def _redacted(value: object) -> object:
-    match value:
-        case str():
-            return redact(value)
-        case dict():
-            return {name: _redacted(each) for name, each in value.items()}
-        case list():
-            return [_redacted(each) for each in value]
-        case _:
-            return value
 
 
 def overview(nouns: Mapping[str, str]) -> None:
