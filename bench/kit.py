@@ -146,7 +146,7 @@ class Bench:
         with self._maintenance() as connection:
             connection.execute(sa.text(f"create database {name}"))
         schema.upgrade(self.server.url(name))
-        objects = LocalObjectStore(self.home / "media")
+        objects = LocalObjectStore(self.home / name)  # each database has its own record of fences
         key = self.home / "key"
         key.write_text("bench-key")
         binding = Binding(
