@@ -33,9 +33,9 @@ def outbox(context: dg.SensorEvaluationContext, studio: StudioResource) -> dg.Se
 
 
 def order_request(delivery: Delivery, episode_id: str) -> dg.RunRequest:
-    """Ask for the run that hands this over. The key is the row's, so a second asking makes no second run."""
+    """Ask for the run that hands this over to one episode; a second asking makes no second run."""
     return dg.RunRequest(
-        run_key=f"outbox:{delivery.outbox_id}:{delivery.deliveries}",
+        run_key=f"outbox:{delivery.outbox_id}:{episode_id}:{delivery.deliveries}",
         partition_key=episode_id,
         asset_selection=[dg.AssetKey(f"{delivery.stage}_ordered")],
         tags={

@@ -25,6 +25,7 @@ from shortdrama_pipeline.store.watching import AlertRow, ConfirmedBatch, Deliver
 
 AGAIN_AFTER_S = 120  # doubled with each delivery: Dagster lost the run, or its storage (F10)
 QUEUED_FOR_S = 20  # by then the run of the outbox row should have taken a queued task up
+HELD_FOR_S = 300  # between two looks at whether a hold was mended; `work drain` looks at once
 ROWS_MAX = 200  # per look; the rest comes with the next
 MESSAGE_MAX = 400
 Seen = TypeVar("Seen")
@@ -78,7 +79,7 @@ def mark_delivered(studio: Studio, outbox_ids: Iterable[str]) -> None:
 def due(studio: Studio) -> int:
     """Return how many things are due for a turn at the engine."""
     with studio.db.read() as tx:
-        return watching.count_due(tx, queued_for_s=QUEUED_FOR_S)
+        return watching.count_due(tx, queued_for_s=QUEUED_FOR_S, held_for_s=HELD_FOR_S)
 
 
 def gates_since(studio: Studio, after: Place | None, *, seen: Sequence[str] = ()) -> list[PassedGateRow]:
@@ -178,12 +179,6 @@ def batches_to_backfill(studio: Studio) -> list[ConfirmedBatch]:
 def mark_backfilled(studio: Studio, batch_ids: Sequence[str]) -> None:
     with studio.db.begin() as tx:
         watching.record_backfilled(tx, batch_ids)
-
-
-def known_episodes(studio: Studio, episode_ids: Sequence[str]) -> list[str]:
-    """Return which of these ids exist."""
-    with studio.db.read() as tx:
-        return [each for each in episode_ids if episodes.find(tx, each) is not None]
 
 
 def database_now(studio: Studio) -> datetime:

@@ -112,20 +112,22 @@ def find_deliveries(tx: sa.Connection, *, again_after_s: int, most: int) -> list
     ]
 
 
-def count_due(tx: sa.Connection, *, queued_for_s: int) -> int:
+def count_due(tx: sa.Connection, *, queued_for_s: int, held_for_s: int) -> int:
     """Return how many things somebody must look at now: open tasks that are due, money that waits.
 
     Queued tasks count once they have waited a while: until then the run that hands them over is coming.
+    Held ones count late: what holds them, such as a missing key, is seldom mended between two looks.
     """
     due: int = tx.execute(
         sa.text(
             "select (select count(*) from tasks where state = 'queued'"
-            " and next_action_at <= clock_timestamp() - make_interval(secs => :queued_for_s))"
+            " and next_action_at <= clock_timestamp() - make_interval("
+            " secs => case when hold_reason is null then :queued_for_s else :held_for_s end))"
             " + (select count(*) from tasks where next_action_at <= clock_timestamp() and state in"
             " ('running', 'waitingProvider', 'ingesting', 'needsReconciliation'))"
             " + (select count(*) from reservations where state = 'settlementPending')"
         ),
-        {"queued_for_s": queued_for_s},
+        {"queued_for_s": queued_for_s, "held_for_s": held_for_s},
     ).scalar_one()
     return due
 

@@ -9,6 +9,7 @@ from dagster._core.definitions.partitions.context import partition_loading_conte
 
 from sensors import jobs
 from sensors.deciding import Mark
+from sensors.delivering import order_request
 from shortdrama_pipeline.errors import NeedsPerson
 from shortdrama_pipeline.ids import new_id
 from shortdrama_pipeline.rules.states import Stage, VersionKind
@@ -21,6 +22,7 @@ from shortdrama_pipeline.services.versioning import select_version as choose
 from shortdrama_pipeline.store.alerts import UNREADABLE, Alert, record_alerts
 from shortdrama_pipeline.store.selections import load_selected, select_version
 from shortdrama_pipeline.store.versions import Draft, load_version, record_versions
+from shortdrama_pipeline.store.watching import Delivery
 from tests.dagster_.conftest import PERSON, World
 
 
@@ -88,6 +90,32 @@ def test_a_row_whose_run_never_came_is_delivered_again_under_the_next_key(world:
         tx.execute(sa.text("update outbox set sent_at = sent_at - interval '1 hour'"))
     again = evaluate(world, "outbox", "")
     assert str(keys(first)[0]).removesuffix(":0") == str(keys(again)[0]).removesuffix(":1")
+
+
+def test_a_row_over_two_episodes_asks_for_two_runs() -> None:
+    row = Delivery("job_1", "assets", ("2026-W32-0", "2026-W32-1"), 0, None)
+    requests = [order_request(row, each) for each in row.episode_ids]
+    assert len({each.run_key for each in requests}) == 2
+
+
+def test_a_held_task_is_looked_at_now_and_then_only(world: World) -> None:
+    world.confirm(to_assets(world), Stage.ASSETS)
+    key = world.studio.settings.home / "rehearsal" / "key"
+    kept = key.read_text()
+    key.unlink()
+    drain(world.studio, worker="test")
+    key.write_text(kept)
+    for ago, turns in (("2 minutes", 0), ("10 minutes", 1)):
+        with world.studio.db.begin() as tx:
+            held = tx.execute(
+                sa.text(
+                    "update tasks set next_action_at = clock_timestamp() - cast(:ago as interval)"
+                    " where hold_reason->>'code' = 'credentialMissing' and state = 'queued'"
+                ),
+                {"ago": ago},
+            )
+            assert held.rowcount > 0
+        assert len(keys(evaluate(world, "due_work"))) == turns
 
 
 def test_due_work_starts_a_turn_only_where_something_is_due_and_none_is_running(world: World) -> None:
