@@ -92,36 +92,57 @@ def instead(action: TaskAction, standing: Standing, *, task_id: str) -> str:
     return f"A worker is at it; look again in a moment: shortdrama task show {task_id}"
 
 
+# What a reason's code says to the producer: no vendor word in it, no promise of money back.
+TEXTS = {
+    "outcomeUnknown": "The request went out and no answer came. The price stays held until it is known.",
+    "acceptanceNotRecorded": "The vendor accepted; the record is being restored from its receipt.",
+    "notAccepted": "The vendor did not take the request. Nothing was charged.",
+    "refused": "The vendor refused this input. Nothing was charged; change it and ask for a new Quote.",
+    "generationFailed": "The vendor could not make it. You were not charged.",
+    "credentialMissing": "Waiting for the channel's key.",
+    "mendable": "The channel does not take requests now; an operator must mend it.",
+    "channelNotConfigured": "The channel is not configured any more.",
+    "channelUnresolvable": "The original channel cannot be found; nothing is asked anywhere else.",
+    "accessLost": "The vendor does not let us ask; access to the same account must come back.",
+    "overdue": "It takes longer than usual; we go on asking.",
+    "queryUnanswered": "The vendor cannot be reached; we go on asking.",
+    "unrecognisedStatus": "The vendor answers with a word we do not know; a person looks.",
+    "resultExpired": "It was made, but the result is no longer there; a person looks.",
+    "mediaInvalid": "What arrived is not usable; it is kept aside and can be transferred again.",
+    "downloadInterrupted": "It was made; fetching it broke off and is tried again.",
+    "resultLinkGone": "It was made; its link no longer works and is asked for anew.",
+    "egressRefused": "The result lies at a place this channel may not be fetched from.",
+    "registrationFailed": "It is here; entering it is tried again.",
+    "deadlinePassed": "It did not arrive in time. The price came back; if it still comes, it is free.",
+    "grantExpired": "The confirmation ran out before it could be sent. The price came back.",
+    "grantRevoked": "The confirmation was revoked before it could be sent. The price came back.",
+    "capacity": "The channel is full; it is sent again by itself.",
+    "neverSent": "The vendor could not be reached; it is sent again by itself.",
+    "grantOtherInput": "What was confirmed is not what would be made now. The price came back.",
+    "grantOtherScope": "The confirmation does not cover this channel or item. The price came back.",
+    "cancelled": "Cancelled before it was sent. The price came back.",
+    "provenRejection": "The vendor did not take it; it is sent again by itself.",
+    "leaseExpired": "Its worker stopped before sending it; it is sent again by itself.",
+    "beforeFence": "Nothing was sent yet; it is sent by itself.",
+    "notAllowedNow": "It may not be sent at this moment; it is tried again by itself.",
+    "fenceFailed": "Something failed here before it was sent; it is tried again by itself.",
+    "breakerOpen": "The channel failed several times in a row and rests; it is sent again by itself.",
+    "requestNotBuildable": "This order cannot be put into a request for the channel; an operator looks.",
+    "channelChanged": "The channel is not the one it was prepared for; an operator looks.",
+    "databaseRestored": "The database came back from a backup; it is found out what was sent before.",
+    "resultTooLarge": "It was made, and is larger than this kind may be; a person looks.",
+    "resultNotStored": "It was made; keeping it failed, and what is left of it is looked for.",
+    "resultMissing": "It was made, and where it lies is not recorded; a person looks.",
+    "checkpointBroken": "What was recorded about the vendor's job cannot be read; a person looks.",
+    "attemptMissing": "The records of this order do not fit together; a person looks.",
+    "rowsDisagree": "The records of this order do not fit together; a person looks.",
+}
+
+
 def user_text(state: TaskState, code: str) -> str:
     """One sentence for the producer; no vendor word in it, no promise of money back (P-4.4, P-13.1)."""
-    known = {
-        "outcomeUnknown": "The request went out and no answer came. The price stays held until it is known.",
-        "acceptanceNotRecorded": "The vendor accepted; the record is being restored from its receipt.",
-        "notAccepted": "The vendor did not take the request. Nothing was charged.",
-        "refused": "The vendor refused this input. Nothing was charged; change it and ask for a new Quote.",
-        "generationFailed": "The vendor could not make it. You were not charged.",
-        "credentialMissing": "Waiting for the channel's key.",
-        "mendable": "The channel does not take requests now; an operator must mend it.",
-        "channelNotConfigured": "The channel is not configured any more.",
-        "channelUnresolvable": "The original channel cannot be found; nothing is asked anywhere else.",
-        "accessLost": "The vendor does not let us ask; access to the same account must come back.",
-        "overdue": "It takes longer than usual; we go on asking.",
-        "queryUnanswered": "The vendor cannot be reached; we go on asking.",
-        "unrecognisedStatus": "The vendor answers with a word we do not know; a person looks.",
-        "resultExpired": "It was made, but the result is no longer there; a person looks.",
-        "mediaInvalid": "What arrived is not usable; it is kept aside and can be transferred again.",
-        "downloadInterrupted": "It was made; fetching it broke off and is tried again.",
-        "resultLinkGone": "It was made; its link no longer works and is asked for anew.",
-        "egressRefused": "The result lies at a place this channel may not be fetched from.",
-        "registrationFailed": "It is here; entering it is tried again.",
-        "deadlinePassed": "It did not arrive in time. The price came back; if it still comes, it is free.",
-        "grantExpired": "The confirmation ran out before it could be sent. The price came back.",
-        "grantRevoked": "The confirmation was revoked before it could be sent. The price came back.",
-        "capacity": "The channel is full; it is sent again by itself.",
-        "neverSent": "The vendor could not be reached; it is sent again by itself.",
-    }
-    if code in known:
-        return known[code]
+    if code in TEXTS:
+        return TEXTS[code]
     return {
         TaskState.QUEUED: "Waiting for its turn.",
         TaskState.RUNNING: "Being sent.",
