@@ -7,6 +7,7 @@ charged, and what other workers lost is taken over. All truth is in rows; this l
 import asyncio
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -34,6 +35,7 @@ from shortdrama_pipeline.store.wakeups import FALLBACK_S, Listener
 IDLE_LOOK_MS = 100
 BOOKS_MS = 60_000  # between two looks at the books
 SLOT_PAUSE_MS = 200  # when a channel is full: our own answers wake us, what others free is seen by then
+SENDS_FIRST_S = 0.005  # what has just begun to be sent goes out before the next look competes with it
 SETTLE_TRIES_MAX = 3  # in one drain; afterwards the next scan of any worker goes on
 
 
@@ -119,6 +121,7 @@ class Engine:
         self._unconfigured: set[str] = set()
         self._settle_tries = 0
         self._scanned = False
+        self._more_is_due = False
 
     def open(self) -> None:
         self.shift = Shift(self._studio, worker=self._worker, pace=self._pace, limit=self._limit)
@@ -183,6 +186,8 @@ class Engine:
                 if ends_ms is not None and monotonic_ms() >= ends_ms:
                     return False
                 if started:
+                    if not self._more_is_due:
+                        await asyncio.sleep(SENDS_FIRST_S)
                     continue
                 if until_idle and await self._is_idle():
                     return True
@@ -233,24 +238,12 @@ class Engine:
         if self.standing or not (asked or self._unconfigured):
             return 0
 
-        def look(tx: sa.Connection) -> tuple[list[DueTask], Mapping[str, int], list[OpenBreaker]]:
-            """What is due on channels that have room: a request is built only where it can start."""
-            room = rate_limits.look(tx, asked)
-            most = {each: count for each, count in room.items() if count}
-            due = tasks.find_due(tx, most | dict.fromkeys(self._unconfigured, free))
-            return due, room, breakers.find_open(tx)
-
-        due, room, resting = await self.shift.read(look)
-        self._not_before_ms |= {each: now + SLOT_PAUSE_MS for each, count in room.items() if not count}
-        due = due[:free]
-        if not due:
-            return 0
-        if resting:
-            due, held = _spare(due, resting)
-            await self._set_aside(held)
-        prepared = await self.shift.in_thread(lambda: [prepare(self.shift, each) for each in due])
-        ready = [each for each in prepared if isinstance(each, Ready)]
-        await self._set_aside([each for each in prepared if isinstance(each, NotNow)])
+        found = await self.shift.beside(self._look, asked, free)
+        self._not_before_ms |= {each: now + SLOT_PAUSE_MS for each, count in found.room.items() if not count}
+        self._more_is_due = found.more
+        await self._set_aside(found.held)
+        await self._set_aside([each for each in found.prepared if isinstance(each, NotNow)])
+        ready = [each for each in found.prepared if isinstance(each, Ready)]
         if not ready:
             return 0
         try:
@@ -263,6 +256,24 @@ class Engine:
         for each, work, until_ms in sendable:
             self.shift.spawn(self._carry(each, work, until_ms), name="send", task_ids=[work.task_id])
         return len(sendable)
+
+    def _look(self, asked: Mapping[str, rate_limits.Wanted], free: int) -> "_Found":
+        """What is due on channels that have room: a request is built only where it can start.
+
+        Looking and building are one trip beside the loop, since between a click and its request every
+        change of threads is felt.
+        """
+        with self._studio.db.read() as tx:
+            room = rate_limits.look(tx, asked)
+            most = {each: count for each, count in room.items() if count} | dict.fromkeys(
+                self._unconfigured, free
+            )
+            due = tasks.find_due(tx, most)
+            resting = breakers.find_open(tx)
+        counted = Counter(each.task.binding_id for each in due)
+        more = len(due) > free or any(counted[each] >= count for each, count in most.items())
+        going, held = _spare(due[:free], resting) if resting else (due[:free], [])
+        return _Found([prepare(self.shift, each) for each in going], held, room, more)
 
     async def _carry(self, ready: Ready, work: Work, until_ms: int) -> None:
         slot = _Slot(self)
@@ -388,6 +399,16 @@ def _spare(due: list[DueTask], resting: Sequence[OpenBreaker]) -> tuple[list[Due
         until = open_now[channel_id].try_at.isoformat()
         held.append(NotNow(each.task.task_id, Reason("breakerOpen", "notSent", {"until": until}).to_json()))
     return going, held
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """One look: requests that are built, what rests, the room of each channel, and whether more was due."""
+
+    prepared: list[Ready | NotNow]
+    held: list[NotNow]
+    room: Mapping[str, int]
+    more: bool
 
 
 class _Slot:

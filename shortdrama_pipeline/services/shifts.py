@@ -102,6 +102,10 @@ class Shift:
 
         return await asyncio.get_running_loop().run_in_executor(self._readers, run)
 
+    async def beside(self, work: Callable[..., R], *arguments: object) -> R:
+        """Run looks of its own making where `read` runs its looks: never behind files or downloads."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, work, *arguments)
+
     async def in_thread(self, work: Callable[..., R], *arguments: object) -> R:
         """Run short blocking work (files, keys, the next take) beside the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._hands, work, *arguments)

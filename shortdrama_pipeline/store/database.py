@@ -3,14 +3,19 @@
 A transaction is opened by a service, is short, and is never held over a network call.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from shortdrama_pipeline.errors import Conflict, Outside, ShortdramaError, StaleState
 
 CONNECT_SECONDS_MAX = 5
+REST_S = 2  # above the second after which an idle worker looks around: its connections are never asked
 # A transaction is short: one that waits for a lock or sits idle this long belongs to a process in trouble.
 SESSION = "-c timezone=UTC -c lock_timeout=15s -c idle_in_transaction_session_timeout=120s"
 
@@ -23,10 +28,12 @@ class Database:
             url,
             pool_size=pool_size,
             max_overflow=4,
-            pool_pre_ping=True,
+            pool_use_lifo=True,
             hide_parameters=True,  # a traceback must not print what was bound: texts, references, keys
             connect_args={"connect_timeout": CONNECT_SECONDS_MAX, "options": SESSION},
         )
+        sa.event.listen(self.engine, "checkin", _note_rest)
+        sa.event.listen(self.engine, "checkout", _look_whether_alive)
 
     @contextmanager
     def begin(self) -> Iterator[sa.Connection]:
@@ -43,6 +50,26 @@ class Database:
 
     def close(self) -> None:
         self.engine.dispose()
+
+
+def _note_rest(_connection: DBAPIConnection | None, record: ConnectionPoolEntry) -> None:
+    record.info["rests_since"] = time.monotonic()
+
+
+def _look_whether_alive(
+    connection: DBAPIConnection, record: ConnectionPoolEntry, _proxy: PoolProxiedConnection
+) -> None:
+    """Ask a connection that rested whether it is alive; a round trip before every use would be dear."""
+    rests_since = record.info.get("rests_since")
+    if rests_since is None or time.monotonic() - rests_since < REST_S:
+        return
+    assert isinstance(connection, psycopg.Connection)
+    try:
+        connection.autocommit = True
+        connection.execute("")
+        connection.autocommit = False
+    except psycopg.Error as error:
+        raise sa.exc.DisconnectionError from error
 
 
 @contextmanager

@@ -11,12 +11,13 @@ from shortdrama_pipeline.store.database import Database
 
 CHANNEL = "shortdrama_work"
 FALLBACK_S = 1
+_NOTIFY = sa.text("select pg_notify(:channel, :payload)")
 
 
 def announce(db: Database, payload: str = "") -> None:
     """Wake waiting workers. Call it after the commit: inside the transaction it would cost group commit."""
     with db.begin() as tx:
-        tx.execute(sa.select(sa.func.pg_notify(CHANNEL, payload)))
+        tx.execute(_NOTIFY, {"channel": CHANNEL, "payload": payload})
 
 
 class Listener:
