@@ -20,8 +20,7 @@ from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.store import audit, prices
 
 PRICE_FILE_BYTES_MAX = 1_000_000
-AT_OPENING = "schedule:first-opening"  # who publishes what shipped or stands in the configuration
-REHEARSAL_PROTOCOL = "rehearsal"
+AT_OPENING = "rule:opening"  # nobody decided: what ships or stands in the configuration is put in force
 
 
 def _exact(value: object) -> object:
@@ -136,11 +135,7 @@ def ensure_published(studio: Studio) -> list[Published]:
         if input_hash(price.to_json()) not in known.get(each.id, ())
     ]
     named = {each.id for each in studio.settings.binding if each.price}
-    unpriced = [
-        each
-        for each in studio.bindings.values()
-        if each.id not in known and each.id not in named and each.protocol == REHEARSAL_PROTOCOL
-    ]
+    unpriced = [each for each in studio.bindings.values() if each.id not in known and each.id not in named]
     wanted = [*configured, *_shipped(studio, unpriced)]
     return _publish(studio, wanted, actor=AT_OPENING) if wanted else []
 
@@ -157,20 +152,29 @@ def _configured_price(binding_id: str, file: Path) -> Price:
 
 
 def _shipped(studio: Studio, bindings: Sequence[Binding]) -> list[Price]:
-    if not bindings:
-        return []
-    by_kind = {each.kind: each for each in rehearsal_prices(studio.settings.studio.currency)}
+    """Return the prices of the bindings whose protocol ships with a list; the others wait for one."""
+    currency = studio.settings.studio.currency
+    lists = {
+        protocol: shipped_prices(protocol, currency) for protocol in {each.protocol for each in bindings}
+    }
     return [
-        replace(by_kind[MediaKind(each.kind)], binding_id=each.id)
+        replace(price, binding_id=each.id)
         for each in bindings
-        if MediaKind(each.kind) in by_kind
+        for price in lists[each.protocol]
+        if price.kind == each.kind
     ]
 
 
-def rehearsal_prices(currency: str) -> list[Price]:
-    """The shipped list, its user side stated in `currency`: the same numbers, nothing converted (D-23)."""
-    text = files("shortdrama_pipeline.prices").joinpath("rehearsal.toml").read_text(encoding="utf-8")
-    return read_price_file(text.replace("STUDIO", currency), name="rehearsal.toml")
+def shipped_prices(protocol: str, currency: str) -> list[Price]:
+    """Return the list that ships with a protocol (`prices/<protocol>.toml`), or nothing where none does.
+
+    Its user side is stated in `currency`: the same numbers, nothing converted (D-23).
+    """
+    shipped = {each.name: each for each in files("shortdrama_pipeline.prices").iterdir()}
+    file = shipped.get(f"{protocol}.toml")
+    if file is None:
+        return []
+    return read_price_file(file.read_text(encoding="utf-8").replace("STUDIO", currency), name=file.name)
 
 
 def _publish(studio: Studio, wanted: Sequence[Price], *, actor: str) -> list[Published]:

@@ -1,6 +1,6 @@
 """Published prices: append-only, the newest of a binding is in force (D-13, D-23)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -85,15 +85,3 @@ def load_digests(tx: sa.Connection, binding_ids: Sequence[str]) -> dict[str, fro
         {"binding_ids": list(binding_ids)},
     )
     return {row.binding_id: frozenset(row.digests) for row in rows}
-
-
-def load_history(tx: sa.Connection, binding_id: str) -> list[Mapping[str, object]]:
-    """All published prices of a binding, newest first."""
-    rows = tx.execute(
-        sa.text(
-            "select price_version_id, digest, body, actor, created_at from price_versions"
-            " where binding_id = :binding_id order by created_at desc, price_version_id desc"
-        ),
-        {"binding_id": binding_id},
-    )
-    return [dict(row) for row in rows.mappings()]

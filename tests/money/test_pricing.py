@@ -5,6 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,9 +20,10 @@ from shortdrama_pipeline.services.pricing import (
     ensure_published,
     publish_file,
     read_price_file,
-    rehearsal_prices,
+    shipped_prices,
 )
 from shortdrama_pipeline.settings import BindingSettings
+from shortdrama_pipeline.store.tables import price_versions
 from tests.money.conftest import PERSON, Rich, image
 
 
@@ -29,7 +31,7 @@ from tests.money.conftest import PERSON, Rich, image
 def test_the_shipped_cost_of_a_film_is_what_the_rehearsal_server_charges(
     frames: int, rate: tuple[int, int]
 ) -> None:
-    price = {each.kind: each for each in rehearsal_prices("CNY")}[MediaKind.VIDEO]
+    price = {each.kind: each for each in shipped_prices("rehearsal", "CNY")}[MediaKind.VIDEO]
     params = {"duration_frames": frames, "frame_rate": list(rate)}
     assert vendor_cost_max(price, params) == Money(rehearsal_charge("video", params), "XRH")
 
@@ -39,7 +41,7 @@ def test_the_shipped_cost_of_a_film_is_what_the_rehearsal_server_charges(
     [("text", {"task": "outline"}), ("image", {"width": 64, "height": 64}), ("speech", {"text": " 说话。"})],
 )
 def test_the_shipped_cost_is_what_the_rehearsal_server_charges(kind: str, params: dict[str, object]) -> None:
-    price = {each.kind: each for each in rehearsal_prices("EUR")}[MediaKind(kind)]
+    price = {each.kind: each for each in shipped_prices("rehearsal", "EUR")}[MediaKind(kind)]
     assert vendor_cost_max(price, params) == Money(rehearsal_charge(kind, params), "XRH")
     assert price.user.currency == "EUR"
 
@@ -203,3 +205,14 @@ def test_a_configured_price_file_without_its_binding_is_refused_by_name(rich: Ri
     file.write_text(FILE)
     with pytest.raises(UsageError, match="no price for rehearsal-image"):
         ensure_published(_configured(rich, file))
+
+
+def test_a_protocol_ships_with_a_list_or_waits_for_one_whatever_it_is_called() -> None:
+    assert {each.kind for each in shipped_prices("rehearsal", "CNY")} == {"text", "image", "video", "speech"}
+    assert shipped_prices("another", "CNY") == shipped_prices("../prices/rehearsal", "CNY") == []
+
+
+def test_what_is_put_in_force_at_the_opening_names_no_one_who_did_not_decide(studio: Studio) -> None:
+    assert ensure_published(studio)
+    with studio.db.read() as tx:
+        assert set(tx.execute(sa.select(price_versions.c.actor)).scalars()) == {"rule:opening"}
