@@ -19,6 +19,7 @@ ENVIRONMENT_DOORS = {
     CORE / "settings.py",
     CORE / "services" / "opening.py",
     CORE / "providers" / "credentials.py",
+    CORE / "crashpoints.py",
 }
 
 # Written so that this file does not find itself.

@@ -39,7 +39,7 @@ def run(
     *arguments: str,
     uid: int | None = None,
     add: Sequence[tuple[str, str]] = (),
-    seconds_max: float | None = PROGRAM_SECONDS_MAX,
+    seconds_max: int | None = PROGRAM_SECONDS_MAX,
 ) -> Finished:
     """Run one of PostgreSQL's programs to its end, as `uid` when given, `add` being environment.
 
