@@ -43,7 +43,7 @@ def measure(*source: str | Path) -> Loudness:
     summary = told[told.rfind("Summary:") :]
     integrated, peak = _INTEGRATED.search(summary), _PEAK.search(summary)
     if integrated is None or peak is None:
-        raise ToolFailed("Loudness could not be measured", hint="Repeat the command")
+        raise _unmeasured()
     return Loudness(_milli(integrated[1]), _milli(peak[1]))
 
 
@@ -52,19 +52,24 @@ def normalise(raw: Path, into: Path) -> Loudness:
     found = measure(*RAW, raw)
     gain = 0 if found.silent else min(LOUDNESS_MILLI_LUFS - found.milli_lufs, GAIN_MILLI_DB_MAX)
     limited = found.true_peak_milli_db + gain > TRUE_PEAK_MILLI_DB
-    result = _apply(raw, into, gain, limited=limited)
+    heard = _apply(raw, into, gain, limited=limited)
     for _ in range(PASSES_MAX if limited else 0):
-        off = LOUDNESS_MILLI_LUFS - result.milli_lufs
+        off = LOUDNESS_MILLI_LUFS - heard
         if abs(off) <= LOUDNESS_OFF_MILLI_MAX or gain >= GAIN_MILLI_DB_MAX:
             break
         gain = min(gain + off, GAIN_MILLI_DB_MAX)
-        result = _apply(raw, into, gain, limited=True)
-    return result
-
-
-def _apply(raw: Path, into: Path, gain: int, *, limited: bool) -> Loudness:
-    run_ffmpeg([*RAW, "-i", raw, "-af", _filters(gain, limited=limited), *RAW, into])
+        heard = _apply(raw, into, gain, limited=True)
     return measure(*RAW, into)
+
+
+def _apply(raw: Path, into: Path, gain: int, *, limited: bool) -> int:
+    """Write `into` and return how loud it came out (LUFS in thousandths); peaks are heard at the end only."""
+    heard = f"{_filters(gain, limited=limited)},ebur128=framelog=quiet"
+    told = run_ffmpeg([*RAW, "-i", raw, "-af", heard, *RAW, into])
+    integrated = _INTEGRATED.search(told[told.rfind("Summary:") :])
+    if integrated is None:
+        raise _unmeasured()
+    return _milli(integrated[1])
 
 
 def _filters(gain_milli_db: int, *, limited: bool) -> str:
@@ -83,3 +88,7 @@ def _decibel(milli: int) -> str:
 
 def _milli(word: str) -> int:
     return -120_000 if word in {"-inf", "nan", "inf"} else round(float(word) * 1000)
+
+
+def _unmeasured() -> ToolFailed:
+    return ToolFailed("Loudness could not be measured", hint="Repeat the command")
