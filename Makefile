@@ -31,6 +31,9 @@ dev: setup ## start everything a studio uses, until Ctrl-C
 test: setup ## the whole test suite
 	@$(BIN)/python -m pytest -q -n 2 $(PYTEST_ARGS)
 
+soak: setup ## simulate N schedules from SEED (make soak N=5000 SEED=1), on both cores
+	@$(BIN)/python -m tests.simulation --jobs 2 --schedules $(or $(N),5000) --seed $(or $(SEED),1)
+
 check: setup ## format, lint, types, and the walls between the rooms
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff --quiet . | head -40; exit 1; }
 	@$(BIN)/ruff check --quiet .

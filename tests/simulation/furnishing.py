@@ -93,7 +93,7 @@ def furnish(line: Line, home: Path) -> None:
     file = home / "prices.toml"
     file.write_text(
         "".join(
-            PRICE.format(binding=each, micros=200_000, deadline_s=40 if each == "hurried" else 86_400)
+            PRICE.format(binding=each, micros=200_000, deadline_s=12 if each == "hurried" else 86_400)
             for each in BINDINGS
         )
     )

@@ -65,7 +65,8 @@ def draw(seed: int, number: int) -> Plan:
     drawn.orders()
     drawn.workers()
     drawn.crash(POINTS[number % len(POINTS)])
-    for _ in range(random.choice((0, 0, 1, 2))):
+    drawn.crash(POINTS[(number * 5 + 11) % len(POINTS)])
+    if random.random() < 0.4:
         drawn.crash(random.choice(POINTS))
     for _ in range(random.choice((0, 1, 1, 2, 3))):
         drawn.vendor()
@@ -100,7 +101,7 @@ class _Drawing:
     def crash(self, point: Point) -> None:
         random = self._random
         action = random.choice(("kill", "kill", "kill", "pause", "fail"))
-        nth = random.choice((1, 1, 1, 2, 3, 5))
+        nth = random.choice((1, 1, 1, 1, 2, 3))
         more = random.choice((3_000, 16_000, 25_000, 60_000)) if action == "pause" else 0
         self.add("crash", nth, f"{point} {action}", more)
         for entry in _LEADS.get(point, ()):

@@ -125,6 +125,7 @@ class Course(Scene):
             await self.act("recover", "")
             if self.checker.fingerprint() == before and pause_s > 100:
                 break
+        self.armed = False
         await self.act("recover", "")
         before = self.checker.snapshot()
         await self.act("recover", "")

@@ -249,14 +249,14 @@ class SimVendor:
             entered_us=now,
             ends_us=now + int(self._pause(0.5, 12.0) * 1e6),
         )
-        if fault in {"fails", "fails-charged"}:
+        if is_job and fault in {"fails", "fails-charged"}:
             job.outcome, job.charged = "failed", COST if fault == "fails-charged" else 0
-        if fault == "expires":
+        if is_job and fault == "expires":
             job.outcome = "expired"
         if fault == "overcharges":
             job.charged = COST * 3
         if fault == "endless":
-            job.ends_us = now + 400 * 1_000_000
+            job.ends_us = now + 80 * 1_000_000
         if fault == "unknown-word":
             job.word = "pondering"
         self.book[job.external_id] = job
@@ -316,7 +316,7 @@ class SimVendor:
         body["charged_micros"] = job.charged
         if job.outcome == "failed":
             return body | {"status": "failed", "error": {"code": "model_error", "message": "no"}}
-        if job.outcome == "expired" and not self.healed:
+        if job.outcome == "expired":
             return body | {"status": "expired"}
         job.links += 1
         token = f"{external_id}-{job.links}"

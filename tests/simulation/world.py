@@ -72,6 +72,7 @@ class World:
         self.started = 0
         self.closing = False
         self.healed = False
+        self.armed = True
         self.hits: dict[Point, int] = {}
         self.fired: list[str] = []
         self.writes = 0
@@ -199,7 +200,7 @@ class World:
             return
         process.check()
         nth = self.hits[point] = self.hits.get(point, 0) + 1
-        if self.healed:
+        if not self.armed:
             return
         for entry in self._crashes:
             name, action = entry.what.split()
