@@ -10,7 +10,7 @@ from shortdrama_pipeline.cli import output, session
 from shortdrama_pipeline.cli.amounts import read_amount
 from shortdrama_pipeline.cli.money_words import phrases
 from shortdrama_pipeline.errors import NeedsPerson
-from shortdrama_pipeline.services import auditing, wallets
+from shortdrama_pipeline.services import wallets
 from shortdrama_pipeline.services.context import Studio
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def ledger(
 @app.command()
 def verify() -> None:
     """Replay the ledger against the balances; exit 0 only if all agrees."""
+    from shortdrama_pipeline.services import auditing
+
     verified = auditing.verify_ledger(session.open_studio())
     output.show(verified.to_json())
     if not verified.ok:

@@ -15,7 +15,6 @@ import sqlalchemy as sa
 
 from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import EgressRefused, MediaInvalid, Outside, ShortdramaError
-from shortdrama_pipeline.media.probe import probe, require
 from shortdrama_pipeline.providers.egress import resolve_system
 from shortdrama_pipeline.providers.transport import ResultGone, download
 from shortdrama_pipeline.rules.attempts import Concluded
@@ -188,6 +187,8 @@ def _is_broken(measured: Sequence[Measured]) -> bool:
 
 def measure(shift: Shift, work: Work, output: OutputJson) -> Measured:
     """Judge stored bytes by what they are, never by what was claimed."""
+    from shortdrama_pipeline.media.probe import probe, require
+
     sha256, media_type = str(output["sha256"]), str(output["media_type"])
     facts = dict(output.get("facts") or {})
     try:
