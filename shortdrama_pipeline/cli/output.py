@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, is_dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from shortdrama_pipeline.errors import Fact, Outside, ShortdramaError, UsageError
 from shortdrama_pipeline.providers.redaction import blank, blank_json
 from shortdrama_pipeline.rules.money import Money
+from shortdrama_pipeline.rules.times import rfc3339
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -163,7 +164,7 @@ def plain(value: object) -> object:
         case Money():
             return value.to_json()
         case datetime():
-            return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            return rfc3339(value)
         case Mapping():
             return {str(name): plain(each) for name, each in value.items()}
         case list() | tuple() | set() | frozenset():

@@ -75,7 +75,7 @@ def regenerate(task_id: TaskId) -> None:
             "quote_id": planned.quote_id,
             "input_hash": planned.input_hash,
             "total": planned.total.to_json(),
-            "expires_at": planned.expires_at.isoformat(),
+            "expires_at": planned.expires_at,
             "action": "regenerate",
             "may_cost": True,
         }

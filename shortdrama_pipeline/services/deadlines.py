@@ -14,6 +14,7 @@ from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.rules.deadlines import CODE, DeadlineStep, after_deadline
 from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.rules.states import AttemptState, ReservationState, TaskState
+from shortdrama_pipeline.rules.times import rfc3339
 from shortdrama_pipeline.services.shifts import Shift
 from shortdrama_pipeline.store import alerts, audit, deadlines, late_results, reservations
 from shortdrama_pipeline.store.alerts import Alert
@@ -90,7 +91,7 @@ def _decision(each: Passed, step: DeadlineStep) -> dict[str, object]:
         "subject_id": each.task_id,
         "facts": {
             "step": str(step),
-            "deadline_at": each.deadline_at.isoformat(),
+            "deadline_at": rfc3339(each.deadline_at),
             "attempt_id": each.attempt_id,
             "attempt": each.attempt,
             "released": Money(released, each.currency).to_json(),

@@ -19,6 +19,7 @@ from shortdrama_pipeline.rules.renders import RenderRequest
 from shortdrama_pipeline.rules.shots import Shot
 from shortdrama_pipeline.rules.stages import ORDER
 from shortdrama_pipeline.rules.timeline import SPOKEN, Timeline, ms_of
+from shortdrama_pipeline.rules.times import rfc3339
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.gates import gates_of
 from shortdrama_pipeline.stages.view import View
@@ -162,7 +163,7 @@ def _origin(version: Version) -> dict[str, object]:
         "attempt_id": version.attempt_id,
         "binding_id": facts.get("binding_id"),
         "model": facts.get("product_model"),
-        "created_at": version.created_at.isoformat(),
+        "created_at": rfc3339(version.created_at),
     }
 
 

@@ -21,6 +21,7 @@ from shortdrama_pipeline.rules.quotes import QUOTE_VALID_S
 from shortdrama_pipeline.rules.states import MediaKind, Stage
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.store import audit
+from shortdrama_pipeline.store.episodes import find_known
 from shortdrama_pipeline.store.plans import find_changed_versions, record_plan
 from shortdrama_pipeline.store.prices import PriceVersion, prices_in_force
 from shortdrama_pipeline.store.quotes import record_quote
@@ -164,11 +165,7 @@ def _priced(
 
 def _check_episodes(tx: sa.Connection, requests: Sequence[ItemRequest]) -> None:
     wanted = {each.episode_id for each in requests}
-    known = tx.execute(
-        sa.text("select episode_id from episodes where episode_id = any(cast(:ids as text[]))"),
-        {"ids": sorted(wanted)},
-    ).scalars()
-    missing = sorted(wanted - set(known))
+    missing = sorted(wanted - find_known(tx, wanted))
     if missing:
         raise UnknownId(
             f"There is no episode {missing[0]}",

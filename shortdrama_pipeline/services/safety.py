@@ -22,6 +22,7 @@ from shortdrama_pipeline.rules.attempts import WentSilent
 from shortdrama_pipeline.rules.safety import Finding, Mark, SafeModeKind, compare
 from shortdrama_pipeline.rules.states import AttemptState, TaskState
 from shortdrama_pipeline.rules.tasks import FactsMissing
+from shortdrama_pipeline.rules.times import rfc3339
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.health import Clock, Health, process_ms
 from shortdrama_pipeline.services.recording import Held, Reason, attempt_move, task_move
@@ -97,7 +98,7 @@ def refusal(standing: Sequence[SafeMode], **facts: int) -> SafeModeOn:
     return SafeModeOn(
         f"Paid work stands still: {'; '.join(each.why for each in standing) or 'fences were forgotten'}",
         hint=HINT,
-        safe_modes=[{"kind": each.kind, "since": each.created_at.isoformat()} for each in standing],
+        safe_modes=[{"kind": each.kind, "since": rfc3339(each.created_at)} for each in standing],
         tasks=[each for mode in standing for each in mode.facts.get("tasks", ())][:SHOWN_MAX],
         **facts,
     )

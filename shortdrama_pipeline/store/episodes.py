@@ -1,6 +1,6 @@
 """Rows of `episodes`: one per logical run, never deleted, ids never reused (A-08, A-10)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -41,7 +41,8 @@ _TAKE = """
     )
     insert into audit_log (action, subject_id, facts, actor)
     select 'episode.allocated', episode_id,
-           jsonb_build_object('allocation_key', allocation_key, 'scheduled_for', scheduled_for), actor
+           jsonb_build_object('allocation_key', allocation_key, 'scheduled_for',
+             to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')), actor
     from born
 """
 
@@ -151,6 +152,12 @@ def load_ids(tx: sa.Connection, *, kind: str = EPISODE) -> list[str]:
         .order_by(episodes.c.week_id, episodes.c.sequence)
     )
     return list(tx.execute(query).scalars())
+
+
+def find_known(tx: sa.Connection, episode_ids: Iterable[str]) -> set[str]:
+    """Return which of these ids are episodes."""
+    query = sa.select(episodes.c.episode_id).where(episodes.c.episode_id.in_(sorted(episode_ids)))
+    return set(tx.execute(query).scalars())
 
 
 def load_scheduled(tx: sa.Connection, key_prefix: str) -> dict[str, datetime]:

@@ -1,6 +1,7 @@
 """The commands of the flow, word for word as scripts rely on them: JSON keys and exit codes."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from shortdrama_pipeline.cli import app
 from shortdrama_pipeline.services.context import Studio
+from shortdrama_pipeline.store.alerts import Alert, record_alerts
 from tests.stages_.flow import PERSON, bring_script, small_script
 
 Run = Callable[..., tuple[int, Any]]
@@ -97,6 +99,18 @@ def test_a_run_that_needs_a_person_ends_with_exit_6(run: Run, studio: Studio) ->
     assert run("quote", "confirm", planned["quote_id"], "--idempotency-key", "k1")[0] == 0
     code, stopped = run("episode", "run", episode)  # the channel has no key, so nothing can be sent
     assert (code, stopped["stopped_at"]["why"]) == (6, "attention")
+
+
+def test_every_time_is_told_in_utc_with_z(run: Run, studio: Studio) -> None:
+    run("episode", "allocate", "--key", "k1", "--at", "2026-08-07T09:00:00+08:00")
+    with studio.db.begin() as tx:
+        record_alerts(tx, [Alert("disk", "disk-1", "full")])
+    for words in (("work", "status"), ("audit", "log"), ("series", "list"), ("episode", "list")):
+        code, told = run(*words)
+        assert code == 0
+        assert not re.findall(r"\d\d:\d\d[^\"]*\+\d\d:\d\d", json.dumps(told)), words
+    (alert,) = run("work", "status")[1]["alerts"]
+    assert alert["created_at"].endswith("Z")
 
 
 def test_an_episode_and_its_versions_are_shown_under_fixed_names(
