@@ -10,15 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import insert
-
 from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import CredentialMissing
 from shortdrama_pipeline.providers.credentials import read_credential
 from shortdrama_pipeline.services.context import Studio
-from shortdrama_pipeline.store import jobs
-from shortdrama_pipeline.store.tables import callbacks
+from shortdrama_pipeline.store import callbacks, jobs
 from shortdrama_pipeline.store.wakeups import announce
 
 BODY_BYTES_MAX = 256 * 1024
@@ -68,7 +64,7 @@ def receive(
         return Received(Verdict.REFUSED)
     event_id = notice.event_id[:EVENT_CHARACTERS_MAX] or hashlib.sha256(raw_body).hexdigest()
     with studio.db.begin() as tx:
-        if verified and not _is_first(tx, channel_id, event_id, notice.external_id):
+        if verified and not callbacks.record_first(tx, channel_id, event_id, notice.external_id):
             return Received(Verdict.REPEATED)
         task_id = jobs.wake(tx, channel_id=channel_id, external_id=notice.external_id)
     reach(Point.CALLBACK_COMMITTED)
@@ -76,13 +72,3 @@ def receive(
         return Received(Verdict.IGNORED)
     announce(studio.db, task_id)
     return Received(Verdict.WOKE)
-
-
-def _is_first(tx: sa.Connection, channel_id: str, event_id: str, external_id: str) -> bool:
-    statement = (
-        insert(callbacks)
-        .values(channel_id=channel_id, event_id=event_id, external_id=external_id, verified=True)
-        .on_conflict_do_nothing()
-        .returning(callbacks.c.event_id)
-    )
-    return tx.execute(statement).scalar() is not None

@@ -22,7 +22,6 @@ from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.stage_planning import plan_stage
 from shortdrama_pipeline.settings import ScheduleSettings, Settings
 from shortdrama_pipeline.store import audit, episodes, watching
-from shortdrama_pipeline.store.tables import audit_log
 
 IN_FORCE = "schedule.in_force"
 DRIVER = "dagster"
@@ -144,11 +143,6 @@ def episode_ids(studio: Studio) -> list[str]:
 
 
 def _load_eras(tx: sa.Connection, schedule_id: str) -> list[Era]:
-    query = (
-        sa.select(audit_log.c.facts)
-        .where(audit_log.c.action == IN_FORCE, audit_log.c.subject_id == schedule_id)
-        .order_by(audit_log.c.audit_id)
-    )
     return [
         Era(
             since=datetime.fromisoformat(facts["since"]),
@@ -156,7 +150,7 @@ def _load_eras(tx: sa.Connection, schedule_id: str) -> list[Era]:
             zone=ZoneInfo(facts["time_zone"]),
             running=facts["running"],
         )
-        for facts in tx.execute(query).scalars()
+        for facts in audit.load_facts(tx, IN_FORCE, schedule_id)
     ]
 
 

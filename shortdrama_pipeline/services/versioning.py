@@ -21,10 +21,9 @@ from shortdrama_pipeline.stages import contents, making, wanting
 from shortdrama_pipeline.stages.catalogue import CATALOGUE
 from shortdrama_pipeline.stages.view import View, load_view
 from shortdrama_pipeline.stages.work import StageWork
-from shortdrama_pipeline.store import alerts, audit, decisions, edges, selections, versions
+from shortdrama_pipeline.store import alerts, audit, decisions, edges, media, selections, versions
 from shortdrama_pipeline.store.decisions import Decision
 from shortdrama_pipeline.store.prices import PriceVersion, prices_in_force
-from shortdrama_pipeline.store.tables import media_files
 from shortdrama_pipeline.store.versions import Version
 
 EDITABLE = frozenset({VersionKind.SCRIPT, VersionKind.STORY_OUTLINE, VersionKind.SHOT, VersionKind.ASSET})
@@ -256,9 +255,7 @@ def _find_view(tx: sa.Connection, episode_id: str) -> View | None:
 def _require_ready_file(tx: sa.Connection, version: Version) -> None:
     if version.sha256 is None:
         return
-    state = tx.execute(
-        sa.select(media_files.c.state).where(media_files.c.sha256 == version.sha256)
-    ).scalar_one()
+    state = media.load_states(tx, [version.sha256])[version.sha256]
     if state != MediaState.READY:
         raise Refusal(
             f"The file of {version.version_id} is {state}, not ready",

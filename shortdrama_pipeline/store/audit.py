@@ -1,6 +1,7 @@
 """Who decided what, written in the transaction of the decision; append-only (D-22)."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -31,3 +32,13 @@ def list_decisions(
     if subject_id is not None:
         query = query.where(audit_log.c.subject_id == subject_id)
     return [dict(row) for row in tx.execute(query).mappings()]
+
+
+def load_facts(tx: sa.Connection, action: str, subject_id: str) -> list[dict[str, Any]]:
+    """Return the facts of every such decision on a subject, oldest first."""
+    query = (
+        sa.select(audit_log.c.facts)
+        .where(audit_log.c.action == action, audit_log.c.subject_id == subject_id)
+        .order_by(audit_log.c.audit_id)
+    )
+    return list(tx.execute(query).scalars())
