@@ -84,9 +84,7 @@ def probe(path: Path, *, bytes_max: int = BYTES_MAX, duration_ms_max: int = DURA
     if media_type.startswith("image/"):
         return _probe_image(path, media_type, size)
     try:
-        with av.open(
-            str(path), format=demuxer, options={"enable_drefs": "0", "use_absolute_path": "0"}
-        ) as opened:
+        with av.open(str(path), format=demuxer, options=dict(_NO_LINKS)) as opened:
             return _probe_streams(opened, media_type, size, duration_ms_max)
     except (av.error.FFmpegError, ValueError, OverflowError) as error:
         raise _invalid(f"cannot be read to its end ({type(error).__name__}); it may be cut off") from error

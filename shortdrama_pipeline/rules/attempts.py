@@ -65,7 +65,6 @@ EVENTS: tuple[AttemptEvent, ...] = (
     Concluded(),
 )
 TERMINAL = frozenset({AttemptState.REJECTED_BEFORE_ACCEPTANCE, AttemptState.COMPLETED})
-OPEN_FENCE = frozenset({AttemptState.SUBMIT_STARTED, AttemptState.ACCEPTED, AttemptState.OUTCOME_UNKNOWN})
 
 
 def advance(state: AttemptState, event: AttemptEvent) -> AttemptState:

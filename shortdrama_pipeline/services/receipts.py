@@ -6,7 +6,7 @@ back and moves them to `receipts/taken`; nothing here is ever needed while the d
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,15 +54,6 @@ def write_receipt(home: Path, receipt: Receipt, *, secrets: tuple[str, ...]) -> 
     fresh.replace(place)
     _sync(folder)
     return place
-
-
-def read_receipts(home: Path) -> Iterator[Receipt]:
-    """Every readable receipt; a damaged one is left where it lies, for a person."""
-    folder = home / "receipts"
-    for place in sorted(folder.glob("*.json")) if folder.is_dir() else ():
-        found = _read(place)
-        if found is not None:
-            yield found
 
 
 def find_receipt(home: Path, attempt_id: str) -> Receipt | None:

@@ -72,11 +72,9 @@ def find_gates(tx: sa.Connection, episode_id: str) -> list[PassedGate]:
     return [_read(row) for row in rows]
 
 
-def find_stage_gates(tx: sa.Connection, stage: str, *, since: datetime | None = None) -> list[PassedGate]:
+def find_stage_gates(tx: sa.Connection, stage: str) -> list[PassedGate]:
     """Return every decision on one stage over all episodes, newest first (D-24 looks for a pilot)."""
     query = sa.select(gates).where(gates.c.stage == stage)
-    if since is not None:
-        query = query.where(gates.c.created_at >= since)
     return [_read(row) for row in tx.execute(query.order_by(gates.c.created_at.desc()))]
 
 

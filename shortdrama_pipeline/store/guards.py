@@ -9,14 +9,13 @@ previous one (G-204). `install` is idempotent and runs in the caller's transacti
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib import import_module
-from importlib.util import find_spec
 
 import sqlalchemy as sa
 
 from shortdrama_pipeline.errors import IllegalTransition
 from shortdrama_pipeline.rules import attempts, media_files, reservations, tasks
 from shortdrama_pipeline.rules.states import AttemptState, MediaState, ReservationState, TaskState
+from shortdrama_pipeline.store import immutability
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +138,7 @@ def install(connection: sa.Connection) -> None:
     connection.exec_driver_sql(_DIGEST)
     for guarded in GUARDED:
         connection.exec_driver_sql(_functions(guarded).replace("%", "%%"))
-    if find_spec("shortdrama_pipeline.store.immutability"):
-        import_module("shortdrama_pipeline.store.immutability").install(connection)
+    immutability.install(connection)
 
 
 def find_broken_chains(

@@ -82,20 +82,6 @@ def load_balances(tx: sa.Connection) -> dict[tuple[str, str], int]:
     return {(row.account, row.currency): row.balance_micros for row in rows}
 
 
-def replay(tx: sa.Connection) -> dict[tuple[str, str], int]:
-    """All balances computed anew from the entries."""
-    rows = tx.execute(
-        sa.text(
-            "select account, currency, sum(delta)::bigint as balance from ("
-            " select credit_account as account, currency, amount_micros as delta from ledger_entries"
-            " union all"
-            " select debit_account, currency, -amount_micros from ledger_entries) moved"
-            " group by account, currency order by account, currency"
-        )
-    )
-    return {(row.account, row.currency): row.balance for row in rows}
-
-
 def load_entries(tx: sa.Connection, *, limit: int, task_id: str | None = None) -> list[Mapping[str, object]]:
     """The newest entries first."""
     query = sa.select(ledger_entries).order_by(ledger_entries.c.entry_id.desc()).limit(limit)

@@ -1,33 +1,8 @@
 """Rows of `outbox`: one per confirm, delivered at least once under a stable id (T2)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
-
-
-@dataclass(frozen=True, slots=True)
-class OutboxRow:
-    """`outbox_id` is the stable job id; `stage` and `episode_ids` say which runs it means."""
-
-    outbox_id: str
-    execution_id: str
-    topic: str
-    payload: dict[str, Any]
-    deliveries: int
-
-
-def find_unsent(tx: sa.Connection, *, most: int) -> list[OutboxRow]:
-    """Rows nobody has marked as delivered, the oldest first."""
-    rows = tx.execute(
-        sa.text(
-            "select outbox_id, execution_id, topic, payload, deliveries from outbox"
-            " where sent_at is null order by created_at limit :most"
-        ),
-        {"most": most},
-    )
-    return [OutboxRow(*row) for row in rows]
 
 
 def mark_sent(tx: sa.Connection, outbox_id: str) -> bool:

@@ -31,6 +31,8 @@ def literals(node: ast.expr) -> Iterator[str]:
             yield text
         case ast.IfExp(body=body, orelse=other):
             yield from (*literals(body), *literals(other))
+        case _:
+            pass
 
 
 def codes() -> set[str]:
@@ -47,6 +49,8 @@ def codes() -> set[str]:
                     found |= set(literals(value))
                 case ast.Dict(keys=[ast.Constant(value="code"), *_], values=[first, *_]):
                     found |= set(literals(first))
+                case _:
+                    pass
     consequences = (ROOT / "rules" / "attempts.py").read_text()
     found |= set(re.findall(r'TaskStep\.[A-Z_]+, "([a-zA-Z]+)"', consequences))
     found |= set(re.findall(r'ReservationStep\.[A-Z]+, "([a-zA-Z]+)"', consequences))
