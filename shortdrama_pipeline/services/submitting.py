@@ -50,7 +50,7 @@ from shortdrama_pipeline.rules.tasks import (
     ResultKnown,
 )
 from shortdrama_pipeline.services import ingesting, polling, receipts
-from shortdrama_pipeline.services.batching import Lane
+from shortdrama_pipeline.services.batching import CALLS, Lane
 from shortdrama_pipeline.services.recording import (
     Change,
     Held,
@@ -64,7 +64,7 @@ from shortdrama_pipeline.services.recording import (
 from shortdrama_pipeline.services.safety import Fence, refusal
 from shortdrama_pipeline.services.shifts import LOG, Shift, describe, monotonic_ms
 from shortdrama_pipeline.services.work import Route, Work, bill_of, freeze_channel, output_json
-from shortdrama_pipeline.store import attempts, breakers, outbox, rate_limits, safety, tasks
+from shortdrama_pipeline.store import alerts, attempts, breakers, outbox, rate_limits, safety, tasks
 from shortdrama_pipeline.store.alerts import Alert
 from shortdrama_pipeline.store.attempts import Preparation
 from shortdrama_pipeline.store.breakers import Heard
@@ -485,11 +485,23 @@ async def _note_incident(shift: Shift, work: Work, why: str) -> None:
         ),
     )
     try:
-        await shift.record(change)
-        shift.count.reconciling += 1
+        if isinstance(await shift.record(change), Stale):
+            await shift.writer.write(CALLS, lambda tx: _tell_of_receipt(tx, work, why))
+        else:
+            shift.count.reconciling += 1
     except (ShortdramaError, sa.exc.SQLAlchemyError) as error:
         LOG.error("engine.incident.not_recorded %s %s", work.task_id, describe(error))
         shift.leases.pop(work.task_id, None)
+
+
+def _tell_of_receipt(tx: sa.Connection, work: Work, why: str) -> None:
+    """Another took the Task meanwhile. If that one could not learn of the acceptance, a person must."""
+    latest = attempts.load_latest(tx, [work.task_id])[work.task_id]
+    unknown = {AttemptState.OUTCOME_UNKNOWN, AttemptState.REJECTED_BEFORE_ACCEPTANCE}
+    if latest.attempt_id == work.attempt_id and AttemptState(latest.state) in unknown:
+        facts = {"error": why, "attempt": str(latest.state)}
+        told = "A vendor accepted after its request was given up; the receipt is kept"
+        alerts.record_alerts(tx, [Alert("acceptance_not_recorded", work.task_id, told, facts)])
 
 
 async def _accepted_but_not_stored(

@@ -68,6 +68,7 @@ def test_p6_10_a_late_answer_of_a_lost_lease_is_kept_by_receipt_and_adopted(shop
 
     shop.vendor.on_post.append(take_over)
     shop.drain()
+    assert shop.rows("select 1 from alerts where kind = 'acceptance_not_recorded'")
     shop.expire_leases()
     shop.drain()
     assert shop.states(task_id) == ("succeeded", ["completed"], "settled")

@@ -89,6 +89,10 @@ IN_TRANSACTION = frozenset(
 )
 
 
+# Whether a stale worker sends is decided by its own clock here, so real time has to pass.
+BY_THE_CLOCK = frozenset({P.FENCE_CHECKED, P.POST_CONNECTED})
+
+
 @dataclass(frozen=True, slots=True)
 class End:
     """What a row of §14 says: Task, Attempts in order, money, and the counts that may never be more."""
@@ -152,6 +156,7 @@ class Fault:
     during: End | None = None  # while the fault lasts, all workers idle
     unrecorded: End | None = None  # where the answer was heard and not recorded, if that ends otherwise
     way: tuple[Cut, ...] = ()  # the durable boundaries on the way to the fault, where it is not felt yet
+    natural: bool = False  # leases run out by themselves
     bare: bool = True  # is there a fault without any cut?
     look_up: bool = True  # does the vendor's contract offer a verified look-up?
     answers_late: bool = True  # would a stale worker still hear an honest answer?
@@ -402,12 +407,12 @@ F01A_AGAIN = Fault(
 )  # fmt: skip
 F01B = [
     Fault("F01b", "crash after the fence, before the bytes; the vendor can be asked", VIDEO, FENCED,
-          ((FENCED[0], Mode.RESTART), (FENCED[2], Mode.STALE)), end=absent(), bare=False),
+          ((FENCED[0], Mode.RESTART), (FENCED[2], Mode.STALE)), end=absent(), bare=False, natural=True),
     Fault("F01b", "crash after the fence, and again while absence is being proven", VIDEO, FOUND_OUT,
           ((Cut(P.LOOKUP_ANSWERED), Mode.TWO), (Cut(P.OUTCOME_COMMITTED, 2), Mode.STALE)),
           end=absent(), arrange=_crash_fenced),
     Fault("F01b", "crash after the fence, before the bytes; nobody can be asked", IMAGE, FENCED,
-          ((FENCED[1], Mode.TWO),), end=silent(0), look_up=False, bare=False),
+          ((FENCED[1], Mode.TWO),), end=silent(0), look_up=False, bare=False, natural=True),
     Fault("F01b", "crash after the fence, and again while nobody can be asked", IMAGE, FOUND_OUT_SILENT,
           ((Cut(P.TAKEOVER_COMMITTED), Mode.RESTART),), end=silent(0), arrange=_crash_fenced, look_up=False),
 ]  # fmt: skip

@@ -2,10 +2,11 @@
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,13 +18,15 @@ from shortdrama_pipeline.store.tables import metadata
 from tests.engine.conftest import Shop
 from tests.fake_vendor import FakeVendor
 from tests.faults import jobs
-from tests.faults.zygote import Worker, Zygote
+from tests.faults.zygote import WAIT_S, Worker, Zygote
 
-LEASE_MS = 2_000
+# Long enough for the slowest machine: that time has passed is told to the database, and not waited for.
 PACE = {
-    "lease_ms": LEASE_MS, "heartbeat_ms": 300, "scan_ms": 100, "slow_query_s": 3600, "lookup_after_ms": 20,
+    "lease_ms": 20_000, "heartbeat_ms": 3_000, "scan_ms": 100, "slow_query_s": 3600, "lookup_after_ms": 20,
     "resend_permille": 20,
 }  # fmt: skip
+# Where the clock itself is what is tried: the lease of the dead runs out by itself, as does a local deadline.
+NATURAL = PACE | {"lease_ms": 2_000, "heartbeat_ms": 300}
 _OPEN = "state in ('running', 'waitingProvider', 'ingesting', 'needsReconciliation')"
 
 
@@ -55,6 +58,7 @@ class Scene:
         self.binding_changes: dict[str, object] = {}
         self.extra: dict[str, object] = {}
         self.names: dict[int, str] = {}
+        self.pace: Mapping[str, int] = PACE
         self.tasks: list[str] = []
         self.messages: list[dict[str, object]] = []  # what a callback process hears
         self.beside: Worker | None = None  # a worker that runs while others are cut
@@ -83,7 +87,7 @@ class Scene:
             "job": job, "worker": name, "url": self._url, "home": str(self.shop.studio.settings.home),
             "bindings": [jobs.binding_json(each, **self.binding_changes)
                          for each in self.shop.studio.bindings.values()],
-            "contract": self.contract, "pace": PACE, "messages": self.messages,
+            "contract": self.contract, "pace": self.pace, "messages": self.messages,
             "crash": crash, "fired": str(self.fired_log),
             "once": str(self._folder / "once") if once else None, "log": str(self._folder / f"{name}.log"),
             "answer": str(self._folder / f"{name}.json"), **self.extra, **more,
@@ -110,17 +114,24 @@ class Scene:
         code = worker.wait()
         assert code == -9, f"{self.names[worker.pid]} ended with {code}, not killed: {self.log(worker)}"
 
+    def first_killed(self, workers: Sequence[Worker]) -> Worker:
+        """Wait until one of them is dead by a signal."""
+        self.wait_for(lambda: any(each.code == -SIGKILL for each in workers), seconds=WAIT_S)
+        return next(each for each in workers if each.code == -SIGKILL)
+
     def log(self, worker: Worker) -> str:
         return self._read(self.names[worker.pid])
 
     # --- time and trouble -------------------------------------------------------------------------------
 
-    def expire(self) -> None:
-        """Let time pass for those who hold a lease; they are dead."""
+    def expire(self, *gone: Worker) -> None:
+        """Let time pass for those who hold a lease, all or the named; they are dead or stand still."""
+        names = [self.names[each.pid] for each in gone] or list(self.names.values())
         self.shop.run(
             "update tasks set expires_at = clock_timestamp() - interval '1 second',"
             " next_action_at = clock_timestamp() - interval '1 second'"
-            f" where expires_at is not null and {_OPEN}"
+            f" where expires_at is not null and {_OPEN} and owner = any(:names)",
+            names=names,
         )
 
     def end_idle_sessions(self) -> None:
@@ -139,7 +150,7 @@ class Scene:
         )
         self.shop.studio.db.close()
 
-    def wait_for(self, what: Callable[[], bool], *, seconds: float = 30) -> None:
+    def wait_for(self, what: Callable[[], bool], *, seconds: float = 120) -> None:
         pause = threading.Event()
         for _ in range(int(seconds * 50)):
             if what():

@@ -6,10 +6,10 @@ cells each fault names as its own.
 
 import pytest
 
-from tests.faults.catalogue import FAULTS, IN_TRANSACTION, Cut, Fault, Mode
+from tests.faults.catalogue import BY_THE_CLOCK, FAULTS, IN_TRANSACTION, Cut, Fault, Mode
 from tests.faults.holding import check, check_a_second_recovery_changes_nothing, check_the_books
 from tests.faults.recording import FULL, Hit, note
-from tests.faults.scene import Scene
+from tests.faults.scene import NATURAL, Scene
 
 RESTARTS_MAX = 40
 NO_FACTS = frozenset({"rate_limits", "alerts"})  # a stale worker may use up a token, and say what befell it
@@ -43,6 +43,8 @@ def test_a_fault_cut_anywhere_ends_as_its_row_says(
 ) -> None:
     if not fault.look_up:
         scene.contract["lookup_by_client_id"] = False
+    if fault.natural or (mode is Mode.STALE and cut is not None and cut.point in BY_THE_CLOCK):
+        scene.pace = NATURAL
     scene.tasks = scene.shop.order(fault.kind)
     fault.arrange(scene)
     if cut is not None and not cut.mended:
@@ -85,10 +87,12 @@ def _one(scene: Scene, fault: Fault, cut: Cut) -> None:
 
 
 def _two(scene: Scene, fault: Fault, cut: Cut) -> None:
-    """Two work; the first to come there dies, the other waits for its lease to run out by itself."""
+    """Two work; the first to come there dies, the other goes on when its lease is over."""
     both = [scene.start(cut.job, crash=f"{cut.point}=kill@{cut.nth}", once=True) for _ in range(2)]
-    scene.wait_for(lambda: bool(scene.fired()))
+    dead = scene.first_killed(both)
     fault.when_cut(scene)
+    if scene.pace is not NATURAL:
+        scene.expire(dead)
     codes = sorted(each.wait() for each in both)
     assert codes == [-9, 0], [scene.log(each) for each in both]
 
@@ -100,7 +104,9 @@ def _stale(scene: Scene, fault: Fault, cut: Cut) -> None:
     fault.when_cut(scene)
     if cut.point in IN_TRANSACTION:
         scene.end_idle_sessions()
-    scene.run()  # waits for the lease to run out by itself
+    if scene.pace is not NATURAL:
+        scene.expire(stale)
+    scene.run()  # takes over, where needed after the lease has run out by itself
     before, posts = scene.dump(without=NO_FACTS), scene.posts()
     stale.go_on()
     scene.end_well(stale)

@@ -15,7 +15,7 @@ from tests.fake_vendor import COST, Fault, error
 from tests.faults.catalogue import FAULTS, IN_TRANSACTION, WHOLE_IMAGE, Cut, Mode, cuts, done
 from tests.faults.holding import check, check_a_second_recovery_changes_nothing, check_the_books
 from tests.faults.recording import FULL, Hit, note
-from tests.faults.scene import Scene, fresh_key
+from tests.faults.scene import NATURAL, Scene, fresh_key
 from tests.faults.zygote import Worker
 
 IMAGE = MediaKind.IMAGE
@@ -139,6 +139,7 @@ def test_f11_two_workers_at_the_same_work_never_send_one_item_twice(
     scene: Scene, cut: Cut, mode: Mode
 ) -> None:
     """Six items, three hands each; one worker is cut off, the other has to bring everything to its end."""
+    scene.pace = NATURAL
     scene.tasks = scene.shop.order(*[IMAGE] * 6)
     action = "kill" if mode is Mode.TWO else "stop"
     both = [scene.start(crash=f"{cut.point}={action}", once=True, limit=3) for _ in "ab"]
@@ -181,6 +182,7 @@ def test_f16_each_item_of_a_batch_ends_by_itself_wherever_it_is_cut(
     plan = f"{cut.point}=kill"
     if mode is Mode.TWO:
         both = [scene.start(crash=plan, once=True) for _ in "ab"]
+        scene.expire(scene.first_killed(both))
         assert sorted(each.wait() for each in both) == [-9, 0]
     else:
         scene.end_killed(scene.start(crash=plan))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
-WAIT_S = 60
+WAIT_S = 180
 
 
 class Worker:
