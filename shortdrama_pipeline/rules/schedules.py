@@ -38,8 +38,9 @@ def run_key(schedule_id: str, cron: str, scheduled_at: datetime, *, zone: tzinfo
     """Return the allocation key of the run that `cron` schedules at `scheduled_at` (aware).
 
     `scheduled-run:<id>:<local date>`; where the cron fires more than once a day also the slot,
-    HHMM as the cron names it. A repeated hour gives an hourly schedule two runs, the second marked
-    "b", and every other schedule one; a missing hour moves a run, not its slot.
+    HHMM as the cron names it. A repeated hour gives a schedule of intervals (`*` in minutes or hours)
+    both its runs, the second marked "b", and every other schedule one; a missing hour moves a run, not
+    its slot.
     """
     sim = _parse(schedule_id, cron)
     local = scheduled_at.astimezone(zone)
@@ -49,7 +50,10 @@ def run_key(schedule_id: str, cron: str, scheduled_at: datetime, *, zone: tzinfo
         return key
     wall = local.time().replace(second=0, microsecond=0, fold=0)
     slot = max((each for each in named if each <= wall), default=named[0])
-    second_pass = "b" if local.fold and sim.parts[2].startswith("*") else ""
+    both_passes = any(
+        part.startswith("*") for part in sim.parts[1:3]
+    )  # of minutes or hours: as cron reads it
+    second_pass = "b" if local.fold and both_passes else ""
     return f"{key}:{slot:%H%M}{second_pass}"
 
 

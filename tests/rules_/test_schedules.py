@@ -59,6 +59,8 @@ def test_a_run_of_several_a_day_adds_its_slot(hour: str, slot: str) -> None:
         ("2026-11-01", "0 * * * *", 25),
         ("2026-03-08", "0 * * * *", 23),
         ("2026-08-03", "0 * * * *", 24),
+        ("2026-11-01", "*/20 1-3 * * *", 12),
+        ("2026-03-08", "*/20 1-3 * * *", 6),
     ],
 )
 def test_days_with_a_repeated_or_missing_hour_give_one_key_per_run(day: str, cron: str, runs: int) -> None:
