@@ -429,8 +429,8 @@ MUTANTS = (
         "an-event-counts-twice",
         "a replayed event id is new every time",
         _CALL,
-        "        if verified and not _is_first(",
-        "        if verified and False and not _is_first(",
+        "        if verified and not callbacks.record_first(",
+        "        if verified and False and not callbacks.record_first(",
         (_C + "test_p7_6_only_a_fresh_right_signature_over_the_raw_body_counts_and_once",),
     ),
     Mutant(
