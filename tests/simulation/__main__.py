@@ -98,7 +98,7 @@ def _server() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="simulation-") as home:
         started = server.start(Path(home), settings=FAST)
         try:
-            yield started.url("postgres")
+            yield started.url()
         finally:
             server.stop(Path(home))
             shutil.rmtree(started.place, ignore_errors=True)

@@ -4,10 +4,12 @@ Each transaction of a simulated process is a savepoint, so a schedule leaves not
 cleaning. The schema `sim` stands before `pg_catalog` on the search path and holds the clock.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import psycopg
 import sqlalchemy as sa
@@ -119,6 +121,12 @@ class Line:
             yield
         finally:
             self.command("rollback")
+
+    def cpu_s(self) -> float:
+        """What the server has spent on this connection; 0 where that cannot be seen."""
+        place = Path(f"/proc/{self._pgconn.backend_pid}/stat")
+        words = place.read_text().rsplit(")", 1)[1].split() if place.exists() else ["0"] * 15
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     def sweep(self) -> None:
         """Clear away the rows of schedules that were rolled back."""

@@ -68,7 +68,7 @@ def draw(seed: int, number: int) -> Plan:
     drawn.crash(POINTS[(number * 5 + 11) % len(POINTS)])
     if random.random() < 0.4:
         drawn.crash(random.choice(POINTS))
-    for _ in range(random.choice((0, 1, 1, 2, 3))):
+    for _ in range(random.choice((0, 1, 2, 3, 4))):
         drawn.vendor()
     for _ in range(random.choice((0, 0, 1, 2, 3))):
         drawn.circumstance()

@@ -17,6 +17,12 @@ from tests.simulation.playing import Outcome, play
 SWEEP_EVERY = 40
 
 
+_SUMS = (
+    "schedules", "delivered_any", "delivered_all", "tasks", "delivered", "virtual_s", "cpu_s",
+    "database_cpu_s",
+)  # fmt: skip
+
+
 @dataclass(slots=True)
 class Tally:
     """What a run of schedules did."""
@@ -31,6 +37,8 @@ class Tally:
     states: dict[str, int] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     virtual_s: int = 0
+    cpu_s: float = 0  # of this program
+    database_cpu_s: float = 0
     failed: list[Outcome] = field(default_factory=list)
     broken: bool = False  # a part of the run did not come to its end, or failed in another process
 
@@ -52,7 +60,7 @@ class Tally:
 
     def take(self, part: "Tally") -> None:
         """Add what another process did."""
-        for name in ("schedules", "delivered_any", "delivered_all", "tasks", "delivered", "virtual_s"):
+        for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(part, name))
         self.seconds += part.seconds
         for mine, theirs in (
@@ -75,12 +83,15 @@ class Stage:
         gc.disable()  # rubbish is swept between schedules
         self._played = 0
 
-    def play(self, plan: Plan) -> Outcome:
+    def clean(self) -> None:
+        """Now and then, between schedules."""
         self._played += 1
         if self._played % SWEEP_EVERY == 1:
             self.line.sweep()
             gc.collect()
             gc.freeze()
+
+    def play(self, plan: Plan) -> Outcome:
         return play(plan, self.line, self._place)
 
 
@@ -100,9 +111,13 @@ def stage(url: str) -> Iterator[Stage]:
 def run_many(built: Stage, seed: int, numbers: range, *, tell: Callable[[str], None]) -> Tally:
     tally = Tally()
     for number in numbers:
-        began = time.perf_counter()
+        began, cpu_s, database_cpu_s = time.perf_counter(), time.process_time(), built.line.cpu_s()
+        built.clean()
+        database_cpu_s = min(database_cpu_s, built.line.cpu_s())  # a new connection begins at nothing
         outcome = built.play(draw(seed, number))
         tally.add(outcome, time.perf_counter() - began)
+        tally.cpu_s += time.process_time() - cpu_s
+        tally.database_cpu_s += built.line.cpu_s() - database_cpu_s
         if outcome.failure:
             tell(f"schedule {outcome.plan.seed} failed: {outcome.failure}")
     return tally
@@ -117,6 +132,7 @@ def shortest(built: Stage, outcome: Outcome, *, tries_max: int = 150) -> Outcome
         smaller = False
         for dropped in shrink(best.plan.entries):
             tries += 1
+            built.clean()
             found = built.play(best.plan.without(dropped))
             if found.failure and _kind(found.failure) == kind:
                 best, smaller = found, True
@@ -137,7 +153,11 @@ def report(tally: Tally) -> str:
     fired = ", ".join(f"{each} {tally.fired.get(each, 0)}" for each in POINTS)
     lines = [
         f"{tally.schedules} schedules, {tally.virtual_s} virtual seconds, {len(tally.failed)} failed",
-        f"ms per schedule: mean {sum(ms) / n:.0f}, median {ms[n // 2]:.0f}, longest {ms[-1]:.0f}",
+        (
+            f"ms per schedule: mean {sum(ms) / n:.0f}, median {ms[n // 2]:.0f}, longest {ms[-1]:.0f};"
+            f" processor {(tally.cpu_s + tally.database_cpu_s) * 1000 / n:.0f}, of them database"
+            f" {tally.database_cpu_s * 1000 / n:.0f}"
+        ),
         (
             f"delivered: something in {tally.delivered_any * 100 // n} %, everything in"
             f" {tally.delivered_all * 100 // n} % of schedules; {tally.delivered} of {tally.tasks} tasks"

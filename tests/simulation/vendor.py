@@ -103,6 +103,7 @@ class SimVendor:
         self._on_callback = on_callback
         self._tell = tell
         self.hits: dict[str, int] = {}
+        self._arriving: dict[str, str] = {}
 
     # --- the client's side -----------------------------------------------------------------------------
 
@@ -194,10 +195,18 @@ class SimVendor:
             return
         if fault == "lost":
             return
+        if site == "lookup" and self._must_wait(request):  # the contract that calls absence a proof
+            self._outside(0.5, lambda: self._arrive(request, body, site, fault, answer))
+            return
         if fault == "slow":
             reply(self._look(request, site, fault), 8.0)
             return
         reply(self._look(request, site, fault), self._pause(0.01, 0.2))
+
+    def _must_wait(self, request: httpx.Request) -> bool:
+        """Where absence is proof, a look-up waits for what is just arriving; elsewhere it does not."""
+        asked = parse_qs(urlsplit(str(request.url)).query)["client_id"][0]
+        return self._arriving.get(asked, "shy").split()[0] not in {"shy", "mute"}
 
     def _create(
         self, request: httpx.Request, raw: bytes, fault: str, reply: Callable[[Answer | None, float], None]
@@ -216,7 +225,8 @@ class SimVendor:
             return
         if fault == "dropped-early":  # the line breaks while the vendor still works on it
             reply(None, 0)
-            self._outside(self._pause(0.5, 4.0), lambda: self._enter(post, body, fault))
+            self._arriving[post.client_id] = post.item
+            self._outside(self._pause(0.5, 15.0), lambda: self._enter(post, body, fault))
             return
 
         def done() -> None:
@@ -260,6 +270,7 @@ class SimVendor:
         if fault == "unknown-word":
             job.word = "pondering"
         self.book[job.external_id] = job
+        self._arriving.pop(post.client_id, None)
         self._tell(f"the vendor's book: {job.external_id} for {post.item}")
         if is_job:
             self._outside((job.ends_us - now) / 1e6, lambda: self._announce(job))
