@@ -51,8 +51,8 @@ racing: setup ## 64 racers, 100 rounds, at each place where only one may act
 mutants: setup ## plant bugs one at a time; each must be caught
 	@$(BIN)/python -m tests.mutants --report docs/mutants.md
 
-bench: setup ## measure the hot paths
-	@$(BIN)/python -m bench
+bench: setup ## measure the hot paths (BENCH_ARGS="--peers FOLDER --million" for all)
+	@$(BIN)/python -m bench $(BENCH_ARGS)
 
 lock: ## write requirements.lock anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

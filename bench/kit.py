@@ -1,6 +1,7 @@
 """What every measurement stands on: a server with fsync on, a vendor process, a studio, counters."""
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -48,13 +49,14 @@ from shortdrama_pipeline.store.database import Database
 EPISODE = "2026-W32-0"
 PERSON = "person:bench"
 BINDING = "rehearsal-image"
+DROP_TRIES_MAX = 25
 
 
 class BenchAdapter:
     """Speaks the vendor of `vendor.py`; every result is one picture that is stored already."""
 
     def __init__(self, sha256: str, *, poll_after_ms: int = 5, batch: int = 50) -> None:
-        self._sha256 = sha256
+        self.sha256 = sha256
         self._contract = Contract(
             protocol="bench",
             version="1",
@@ -87,7 +89,7 @@ class BenchAdapter:
         if answer.status != 200:
             return dict.fromkeys(external_ids, QueryFailed(str(answer.status)))
         jobs = json.loads(answer.body)["jobs"]
-        done = Finished((Output(0, "image/png", sha256=self._sha256),), 10_000, "XRH")
+        done = Finished((Output(0, "image/png", sha256=self.sha256),), 10_000, "XRH")
         return {each: done if jobs[each] == "succeeded" else StillWorking("running") for each in external_ids}
 
     def build_lookup(self, binding: Binding, client_id: str) -> HttpCall | None:
@@ -128,6 +130,23 @@ class Bench:
         self.server = server.start(home)
 
     @contextmanager
+    def follower(self, studio: Studio, base_url: str) -> Iterator[None]:
+        """`work drain --follow` in a process of its own, its first scan behind it."""
+        url = studio.db.engine.url.render_as_string(hide_password=False)
+        adapter = studio.adapters["bench"]
+        assert isinstance(adapter, BenchAdapter)
+        words = [sys.executable, "-m", "bench.worker", url, str(self.home), base_url, adapter.sha256]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == "ready"
+        time.sleep(2)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+    @contextmanager
     def vendor(self, *, polls: int = 1) -> Iterator[str]:
         process = subprocess.Popen(
             [sys.executable, "-m", "bench.vendor", str(polls)], stdout=subprocess.PIPE, text=True
@@ -141,27 +160,26 @@ class Bench:
             process.wait()
 
     @contextmanager
-    def studio(self, base_url: str, *, poll_after_ms: int = 5, batch: int = 50) -> Iterator[Studio]:
+    def studio(
+        self, base_url: str, *, poll_after_ms: int = 5, batch: int = 50, pool_size: int = 8
+    ) -> Iterator[Studio]:
         name = new_id("bench")
         with self._maintenance() as connection:
-            connection.execute(sa.text(f"create database {name}"))
+            connection.execute(sa.text(f"create database {name} owner {server.ROLE}"))
         schema.upgrade(self.server.url(name))
         objects = LocalObjectStore(self.home / name)  # each database has its own record of fences
         key = self.home / "key"
         key.write_text("bench-key")
-        binding = Binding(
-            BINDING, "image", "bench", "animatic-1", base_url, f"file:{key}", (), True, 10**9, 10**6
-        )
-        adapter = BenchAdapter(_picture(objects, self.home), poll_after_ms=poll_after_ms, batch=batch)
-        db = Database(self.server.url(name))
+        binding = make_binding(base_url, key)
+        adapter = BenchAdapter(make_picture(objects, self.home), poll_after_ms=poll_after_ms, batch=batch)
+        db = Database(self.server.url(name), pool_size=pool_size)
         studio = Studio(Settings(home=self.home), db, objects, {BINDING: binding}, {"bench": adapter})
-        _furnish(studio)
+        furnish(studio)
         try:
             yield studio
         finally:
             db.close()
-            with self._maintenance() as connection:
-                connection.execute(sa.text(f"drop database {name} with (force)"))
+            self._drop(name)
 
     def counts(self, studio: Studio) -> Counts:
         """Read counters after this database's backends have told theirs."""
@@ -169,7 +187,11 @@ class Bench:
         studio.db.engine.dispose()
         with self._maintenance() as connection:
             while connection.execute(
-                sa.text("select count(*) from pg_stat_activity where datname = :name"), {"name": name}
+                sa.text(
+                    "select count(*) from pg_stat_activity where datname = :name"
+                    " and backend_type = 'client backend'"
+                ),
+                {"name": name},
             ).scalar():
                 time.sleep(0.02)
             xid = int(connection.execute(sa.text("select pg_current_xact_id()::text")).scalar_one())
@@ -188,9 +210,53 @@ class Bench:
     def stop(self) -> None:
         server.stop(self.home)
 
+    @contextmanager
+    def flush_costs_1ms(self) -> Iterator[None]:
+        """Every commit of the next connections waits a millisecond for its flush, as on a slow disk."""
+        with self._maintenance() as connection:
+            connection.execute(sa.text(f"alter role {server.ROLE} set commit_delay = 1000"))
+            connection.execute(sa.text(f"alter role {server.ROLE} set commit_siblings = 0"))
+        try:
+            yield
+        finally:
+            with self._maintenance() as connection:
+                connection.execute(sa.text(f"alter role {server.ROLE} reset all"))
+
+    @contextmanager
+    def unguarded(self, studio: Studio) -> Iterator[sa.Connection]:
+        """A superuser's transaction without triggers, to lay rows by the hundred thousand."""
+        url = self.server.url(str(studio.db.engine.url.database), role="postgres")
+        with sa.create_engine(url, poolclass=sa.NullPool).begin() as tx:
+            tx.execute(sa.text("set local session_replication_role = replica"))
+            yield tx
+
+    def vacuum(self, studio: Studio) -> None:
+        url = self.server.url(str(studio.db.engine.url.database), role="postgres")
+        engine = sa.create_engine(url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(sa.text("vacuum analyze"))
+
+    def _drop(self, name: str) -> None:
+        """As the superuser, and again for a while: an autovacuum worker, which is his, may look at it."""
+        for tries in range(DROP_TRIES_MAX):
+            try:
+                with self._maintenance() as connection:
+                    connection.execute(sa.text(f"drop database {name} with (force)"))
+            except sa.exc.DBAPIError:
+                if tries == DROP_TRIES_MAX - 1:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
+
     def _maintenance(self) -> sa.Connection:
-        url = self.server.url("postgres")
+        url = self.server.url("postgres", role="postgres")
         return sa.create_engine(url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT").connect()
+
+
+def make_binding(base_url: str, key: Path) -> Binding:
+    """A channel without limits of its own."""
+    return Binding(BINDING, "image", "bench", "animatic-1", base_url, f"file:{key}", (), True, 10**9, 10**6)
 
 
 def between(before: Counts, after: Counts) -> Counts:
@@ -233,13 +299,14 @@ def opened() -> Iterator[Bench]:
             bench.stop()
 
 
-def _picture(objects: LocalObjectStore, home: Path) -> str:
+def make_picture(objects: LocalObjectStore, home: Path) -> str:
     place = home / "picture.png"
     Image.new("RGB", (90, 160), (20, 90, 160)).save(place)
     return objects.put([place.read_bytes()], bytes_max=10**6)[0]
 
 
-def _furnish(studio: Studio) -> None:
+def furnish(studio: Studio) -> None:
+    """An episode, prices and money."""
     with studio.db.begin() as tx:
         tx.execute(
             sa.text(

@@ -1,87 +1,47 @@
-"""The measurements. Each returns numbers; `__main__` prints the targets beside them."""
+"""The engine's measurements. Each returns figures; `__main__` prints the targets beside them."""
 
-import asyncio
-import os
 import statistics
 import threading
 import time
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from bench.kit import BINDING, PERSON, Bench, between, plan, vendor_stats
+import sqlalchemy as sa
+
+from bench import floors
+from bench.kit import PERSON, Bench, between, plan, vendor_stats
 from shortdrama_pipeline.ids import new_id
-from shortdrama_pipeline.providers.ports import HttpCall
-from shortdrama_pipeline.providers.transport import QueryClient, encode, send_paid_create
-from shortdrama_pipeline.services.confirming import confirm_quote
+from shortdrama_pipeline.services.confirming import Confirmed, confirm_quote
 from shortdrama_pipeline.services.context import Studio
-from shortdrama_pipeline.services.draining import Engine, drain
+from shortdrama_pipeline.services.draining import drain
 from shortdrama_pipeline.services.shifts import Pace
 
-IN_FLIGHT = 64
+CLIENTS = 8
+FOLLOWING_S_MAX = 60
 Figures = dict[str, Any]
 
 
-def machine(folder: Path) -> Figures:
-    """How fast this disk forces bytes down, right now."""
-    file = os.open(folder / "floor", os.O_WRONLY | os.O_CREAT, 0o600)
-    started, rounds = time.perf_counter(), 0
-    while time.perf_counter() - started < 1:
-        os.pwrite(file, b"x" * 8192, 0)
-        os.fdatasync(file)
-        rounds += 1
-    os.close(file)
-    return {"fdatasync_per_s": rounds, "cores": os.cpu_count(), "load": os.getloadavg()[0]}
-
-
-def bare(studio: Studio, count: int) -> float:
-    """POST and GET with the clients we use, 64 at a time, no database. Requests pairs per second."""
-    binding = studio.bindings[BINDING]
-
-    async def run() -> float:
-        queries = QueryClient()
-        numbers = iter(range(count))
-
-        async def one() -> None:
-            for number in numbers:
-                call = HttpCall("POST", "/jobs", {"client_id": f"bare-{new_id('b')}", "n": number}, 30)
-                answer = await send_paid_create(encode(binding, call), secret="key", may_send=lambda: True)
-                assert hasattr(answer, "body"), answer
-                await queries.ask(
-                    binding, HttpCall("GET", f"/jobs?ids=bare-{number}", None, 20), secret="key"
-                )
-
-        started = time.perf_counter()
-        await asyncio.gather(*(one() for _ in range(IN_FLIGHT)))
-        took = time.perf_counter() - started
-        await queries.close()
-        return count / took
-
-    return asyncio.run(run())
-
-
 def end_to_end(bench: Bench, count: int) -> Figures:
-    """A full backlog from one confirm to settled, beside the bare floor of the same minute."""
-    with bench.vendor() as base_url, bench.studio(base_url) as studio:
-        floor = bare(studio, min(count, 600))
+    """A full backlog from one confirm to settled, one read per job, beside the bare floor of the minute."""
+    with bench.vendor() as base_url, bench.studio(base_url, batch=1) as studio:
+        floor = floors.post_and_get(studio, min(count, 600))
         planned = plan(studio, count)
         before = bench.counts(studio)
-        started = time.perf_counter()
-        confirm_quote(studio, planned.quote_id, idempotency_key=new_id("key"), actor=PERSON)
-        confirmed = time.perf_counter()
-        report = drain(studio, worker="bench", limit=IN_FLIGHT)
-        ended = time.perf_counter()
+        confirm(studio, planned.quote_id)
+        started, worked = time.perf_counter(), time.process_time()
+        report = drain(studio, worker="bench", limit=floors.IN_FLIGHT)
+        took, worked = time.perf_counter() - started, time.process_time() - worked
         counts = between(before, bench.counts(studio))
+        floor = statistics.mean((floor, floors.post_and_get(studio, min(count, 600))))
         stats = vendor_stats(base_url)
     assert report.settled == count, report
     assert stats["twice"] == 0
     return {
         "tasks": count,
-        "tasks_per_s": round(count / (ended - confirmed), 1),
+        "tasks_per_s": round(count / took, 1),
         "bare_per_s": round(floor, 1),
-        "ratio_to_bare": round(count / (ended - confirmed) / floor, 2),
-        "confirm_items_per_s": round(count / (confirmed - started)),
-        "gets": stats["gets"],
+        "ratio_to_bare": round(count / took / floor, 2),
+        "our_cpu_ms_per_task": round(1000 * worked / count, 2),
         **counts.per(count),
     }
 
@@ -94,7 +54,7 @@ def confirms(bench: Bench, rounds: int) -> Figures:
         times = []
         for each in planned:
             started = time.perf_counter()
-            confirm_quote(studio, each.quote_id, idempotency_key=new_id("key"), actor=PERSON)
+            confirm(studio, each.quote_id)
             times.append(time.perf_counter() - started)
         counts = between(before, bench.counts(studio))
     return {
@@ -105,50 +65,95 @@ def confirms(bench: Bench, rounds: int) -> Figures:
     }
 
 
-@dataclass(slots=True)
-class _Following:
-    engine: Engine | None = None
+def crowd(bench: Bench, each: int) -> Figures:
+    """Eight people confirm one item at a time, where a flush costs a millisecond."""
+    with (
+        bench.flush_costs_1ms(),
+        bench.vendor() as base_url,
+        bench.studio(base_url, pool_size=CLIENTS) as studio,
+    ):
+        planned = [plan(studio, 1, start=number).quote_id for number in range(CLIENTS * each)]
+        before = bench.counts(studio)
+        barrier = threading.Barrier(CLIENTS + 1)
+
+        def client(quotes: Sequence[str]) -> None:
+            barrier.wait()
+            for quote_id in quotes:
+                confirm(studio, quote_id)
+
+        threads = [
+            threading.Thread(target=client, args=(planned[number::CLIENTS],)) for number in range(CLIENTS)
+        ]
+        for thread in threads:
+            thread.start()
+        barrier.wait()
+        started = time.perf_counter()
+        for thread in threads:
+            thread.join()
+        took = time.perf_counter() - started
+        counts = between(before, bench.counts(studio))
+    return {
+        "confirms": CLIENTS * each,
+        "confirms_per_s": round(CLIENTS * each / took),
+        "write_transactions_per_confirm": round(counts.xids / (CLIENTS * each), 2),
+        "wal_fsyncs_per_confirm": round(counts.wal_fsyncs / (CLIENTS * each), 2),
+    }
 
 
 def latency(bench: Bench, rounds: int) -> Figures:
-    """Idle latency from the confirm to the request's arrival, under `work drain --follow`."""
+    """Idle: from a confirm to the request's arrival, the worker a process of its own."""
     with bench.vendor() as base_url, bench.studio(base_url) as studio:
-        following, ready = _Following(), threading.Event()
-
-        def started(engine: Engine) -> None:
-            following.engine = engine
-            ready.set()
-
-        worker = threading.Thread(
-            target=lambda: drain(studio, worker="follower", follow=True, on_start=started)
-        )
-        worker.start()
-        ready.wait()
-        time.sleep(1.5)
-        asked: dict[str, int] = {}
-        confirm_ms = []
-        for number in range(rounds):
-            planned = plan(studio, 1, start=number)
-            time.sleep(0.05 + 0.003 * (number % 17))
-            begin = time.monotonic_ns()
-            confirmed = confirm_quote(studio, planned.quote_id, idempotency_key=new_id("key"), actor=PERSON)
-            confirm_ms.append((time.monotonic_ns() - begin) / 1e6)
-            asked[confirmed.task_ids[0]] = begin
-        time.sleep(1.5)
-        assert following.engine is not None
-        following.engine.stop()
-        worker.join()
-        arrived = vendor_stats(base_url)["arrived"]
-        with studio.db.read() as tx:
-            rows = tx.exec_driver_sql("select task_id, attempt_id from provider_attempts").all()
-            by_task = {str(row[0]): str(row[1]) for row in rows}
-    assert isinstance(arrived, dict)
-    times = sorted((arrived[by_task[task_id]] - begin) / 1e6 for task_id, begin in asked.items())
+        planned = [plan(studio, 1, start=number).quote_id for number in range(rounds)]
+        asked: dict[str, tuple[int, int]] = {}
+        with bench.follower(studio, base_url):
+            for number, quote_id in enumerate(planned):
+                time.sleep(0.06 + 0.0005 * ((number * 7919) % 100))
+                began = time.monotonic_ns()
+                confirmed = confirm(studio, quote_id)
+                asked[confirmed.task_ids[0]] = (began, time.monotonic_ns())
+            _until_posted(base_url, rounds)
+            arrived = _arrivals(studio, base_url)
     return {
-        "n": len(times),
-        "confirm_to_post_ms": _spread(times),
-        "confirm_itself_ms": _spread(sorted(confirm_ms)),
+        "n": rounds,
+        "from_confirm_called_ms": _spread(
+            [(arrived[each] - began) / 1e6 for each, (began, _) in asked.items()]
+        ),
+        "from_confirm_returned_ms": _spread(
+            [(arrived[each] - end) / 1e6 for each, (_, end) in asked.items()]
+        ),
+        "confirm_itself_ms": _spread([(end - began) / 1e6 for began, end in asked.values()]),
     }
+
+
+def claims(bench: Bench, items: int, seconds: int) -> Figures:
+    """Items that become due one by one while the worker is idle: claim time minus due time."""
+    with bench.vendor() as base_url, bench.studio(base_url) as studio:
+        confirm(studio, plan(studio, items).quote_id)
+        with studio.db.begin() as tx:
+            due = tx.execute(
+                sa.text(
+                    "update tasks t set next_action_at = clock_timestamp()"
+                    " + (4 + n.place * :gap) * interval '1 second'"
+                    " from (select task_id, row_number() over () as place from tasks) n"
+                    " where n.task_id = t.task_id"
+                    " returning t.task_id, extract(epoch from t.next_action_at)"
+                ),
+                {"gap": seconds / items},
+            ).all()
+        with bench.follower(studio, base_url):
+            time.sleep(seconds + 3)
+            _until_posted(base_url, items)
+        with studio.db.read() as tx:
+            taken = {
+                row[0]: row[1]
+                for row in tx.execute(
+                    sa.text("select task_id, extract(epoch from submit_started_at) from provider_attempts")
+                )
+            }
+    late = sorted(float(taken[task_id] - at) * 1000 for task_id, at in due)
+    edges = (5, 10, 20, 50, 100, 200, 500)
+    histogram = {f"<= {edge} ms": sum(1 for each in late if each <= edge) for edge in edges}
+    return {"items": items, "claim_after_due_ms": _spread(late), "histogram": histogram}
 
 
 def polling(bench: Bench, jobs: int, seconds: int, *, batch: int) -> Figures:
@@ -157,29 +162,53 @@ def polling(bench: Bench, jobs: int, seconds: int, *, batch: int) -> Figures:
         bench.vendor(polls=10**9) as base_url,
         bench.studio(base_url, poll_after_ms=20, batch=batch) as studio,
     ):
-        planned = plan(studio, jobs)
-        confirm_quote(studio, planned.quote_id, idempotency_key=new_id("key"), actor=PERSON)
+        confirm(studio, plan(studio, jobs).quote_id)
         while int(str(vendor_stats(base_url)["posts"])) < jobs:
-            drain(studio, worker="bench", limit=IN_FLIGHT, until_idle=False, seconds_max=3)
+            drain(studio, worker="bench", limit=floors.IN_FLIGHT, until_idle=False, seconds_max=3)
+        floor = floors.plain_gets(base_url, 2000)
         before_gets = int(str(vendor_stats(base_url)["gets"]))
         before = bench.counts(studio)
         quiet = Pace(heartbeat_ms=3_600_000, lease_ms=7_200_000, scan_ms=3_600_000)  # renewals stand apart
+        worked = time.process_time()
         report = drain(studio, worker="bench", until_idle=False, seconds_max=seconds, pace=quiet)
+        worked = time.process_time() - worked
         counts = between(before, bench.counts(studio))
         gets = int(str(vendor_stats(base_url)["gets"])) - before_gets
     return {
         "jobs": jobs,
         "batch": batch,
         "gets_per_s": round(gets / seconds),
+        "gets_per_s_plain_aiohttp": round(floor),
         "jobs_asked_per_s": round(gets * batch / seconds) if batch > 1 else round(gets / seconds),
+        "our_cpu_us_per_get": round(worked / max(1, gets) * 1e6),
         "polled": report.polled,
         "rows_written_besides_taking_and_giving_back": counts.rows - 2 * jobs,
     }
 
 
-def _spread(times: list[float]) -> Figures:
+def confirm(studio: Studio, quote_id: str) -> Confirmed:
+    """Confirm as a person would, with a key of its own."""
+    return confirm_quote(studio, quote_id, idempotency_key=new_id("key"), actor=PERSON)
+
+
+def _until_posted(base_url: str, count: int) -> None:
+    ends = time.monotonic() + FOLLOWING_S_MAX
+    while int(str(vendor_stats(base_url)["posts"])) < count and time.monotonic() < ends:
+        time.sleep(0.1)
+
+
+def _arrivals(studio: Studio, base_url: str) -> dict[str, int]:
+    arrived = vendor_stats(base_url)["arrived"]
+    assert isinstance(arrived, dict)
+    with studio.db.read() as tx:
+        rows = tx.exec_driver_sql("select task_id, attempt_id from provider_attempts").all()
+    return {str(task_id): int(arrived[attempt_id]) for task_id, attempt_id in rows if attempt_id in arrived}
+
+
+def _spread(times: Sequence[float]) -> Figures:
+    found = sorted(times)
     return {
-        "p50": round(times[len(times) // 2], 2),
-        "p99": round(times[min(len(times) - 1, len(times) * 99 // 100)], 2),
-        "max": round(times[-1], 2),
+        "p50": round(found[len(found) // 2], 2),
+        "p99": round(found[min(len(found) - 1, len(found) * 99 // 100)], 2),
+        "max": round(found[-1], 2),
     }

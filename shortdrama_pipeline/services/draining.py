@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 
 from shortdrama_pipeline.errors import Outside, SafeModeOn, StaleState
+from shortdrama_pipeline.providers.credentials import read_credential
 from shortdrama_pipeline.services import safety
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.deadlines import pass_deadlines
@@ -273,7 +275,9 @@ class Engine:
         counted = Counter(each.task.binding_id for each in due)
         more = len(due) > free or any(counted[each] >= count for each, count in most.items())
         going, held = _spare(due[:free], resting) if resting else (due[:free], [])
-        return _Found([prepare(self.shift, each) for each in going], held, room, more)
+        read_key = cache(read_credential)
+        prepared = [prepare(self.shift, each, read_key=read_key) for each in going]
+        return _Found(prepared, held, room, more)
 
     async def _carry(self, ready: Ready, work: Work, until_ms: int) -> None:
         slot = _Slot(self)

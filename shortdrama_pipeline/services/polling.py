@@ -73,6 +73,7 @@ class Poller:
         self._changed = asyncio.Event()
         self._slots = asyncio.Semaphore(QUERIES_AT_ONCE)
         self._asking: set[str] = set()
+        self._resolving: dict[tuple[str, ...], asyncio.Future[Route]] = {}
 
     @property
     def size(self) -> int:
@@ -185,7 +186,7 @@ class Poller:
     async def _query(self, group: Sequence[Waiting]) -> tuple[Route | None, dict[str, QueryOutcome]]:
         shift, ids = self._shift, [each.external_id for each in group]
         try:
-            route = await shift.in_thread(lambda: resolve_channel(shift.studio, group[0].work.channel))
+            route = await self._resolve(group[0])
         except CredentialMissing:
             return None, dict.fromkeys(ids, QueryFailed("credentialMissing", auth=True))
         except ChannelLost:
@@ -196,6 +197,16 @@ class Poller:
         reach(Point.POLL_ANSWERED)
         shift.count.polled += 1
         return route, read_answer(route, answer, ids)
+
+    async def _resolve(self, waiting: Waiting) -> Route:
+        """Read the key and the channel once for all queries that begin in the same moment."""
+        key = _channel_key(waiting)
+        if key not in self._resolving:
+            shift, channel = self._shift, waiting.work.channel
+            under_way = asyncio.ensure_future(shift.in_thread(lambda: resolve_channel(shift.studio, channel)))
+            under_way.add_done_callback(lambda _: self._resolving.pop(key))
+            self._resolving[key] = under_way
+        return await asyncio.shield(self._resolving[key])
 
     async def _judge(self, waiting: Waiting, route: Route | None, outcome: QueryOutcome) -> None:
         """P-7.3: five cases, five reasons, five actions."""

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from shortdrama_pipeline.crashpoints import Point, reach
 from shortdrama_pipeline.errors import CredentialMissing, Outside, SafeModeOn, ShortdramaError
 from shortdrama_pipeline.ids import new_id
-from shortdrama_pipeline.providers.credentials import read_credential
+from shortdrama_pipeline.providers.credentials import Credential, read_credential
 from shortdrama_pipeline.providers.ports import (
     AcceptedJob,
     AnsweredInline,
@@ -102,8 +102,17 @@ class NotNow:
 # --- before the fence ---------------------------------------------------------------------------------
 
 
-def prepare(shift: Shift, due: DueTask, *, token: int | None = None) -> Ready | NotNow:
-    """Build and check the whole request; nothing is claimed yet (D-1 b, D-9, P-9.1)."""
+def prepare(
+    shift: Shift,
+    due: DueTask,
+    *,
+    token: int | None = None,
+    read_key: Callable[[str], Credential] = read_credential,
+) -> Ready | NotNow:
+    """Build and check the whole request; nothing is claimed yet (D-1 b, D-9, P-9.1).
+
+    `read_key` lets those that are prepared in one look read each key once.
+    """
     task = due.task
     if due.grant_ended is not None:
         return NotNow(task.task_id, Reason(due.grant_ended, "notSent").to_json(), ended=True)
@@ -112,7 +121,7 @@ def prepare(shift: Shift, due: DueTask, *, token: int | None = None) -> Ready | 
     if binding is None or adapter is None:
         return NotNow(task.task_id, Reason("channelNotConfigured", "notSent").to_json())
     try:
-        credential = read_credential(binding.credential)
+        credential = read_key(binding.credential)
         if _still_held(due, credential.fingerprint):
             return NotNow(task.task_id, dict(due.task.hold_reason or {}))
         channel = freeze_channel(binding, adapter, credential)
