@@ -1,12 +1,20 @@
 """`shortdrama work`: the engine without Dagster, in as many processes as one likes."""
 
-from typing import Annotated
+import threading
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shortdrama_pipeline.cli import output, session
+from shortdrama_pipeline.errors import Outside
+
+if TYPE_CHECKING:
+    from shortdrama_pipeline.services.context import Studio
 
 app = typer.Typer(no_args_is_help=True, help="The engine: drain, recover, resume, status.")
+
+OPEN_TRIES_MAX = 60
+OPEN_PAUSE_S = 1
 
 
 @app.command()
@@ -21,15 +29,28 @@ def drain(
     from shortdrama_pipeline.services.draining import drain as drain_it
     from shortdrama_pipeline.services.shifts import worker_name
 
+    worker = worker_name()
     report = drain_it(
-        session.open_studio(),
-        worker=worker_name(),
+        _open_patiently() if follow else session.open_studio(),
+        worker=worker,
+        on_start=lambda _: output.note(f"At work as {worker}; Ctrl-C ends it in order") if follow else None,
         until_idle=until_idle and not follow,
         follow=follow,
         seconds_max=seconds,
         limit=limit,
     )
     output.show(report.to_json())
+
+
+def _open_patiently() -> "Studio":
+    """Open the studio; a database that is just being started again is waited for."""
+    for _ in range(OPEN_TRIES_MAX - 1):
+        try:
+            return session.open_studio()
+        except Outside as error:
+            output.note(f"{error.message}; trying again")
+            threading.Event().wait(OPEN_PAUSE_S)
+    return session.open_studio()
 
 
 @app.command()

@@ -12,6 +12,7 @@ SLOW_QUERY_S = 300
 QUERY_FAILURES_MAX = 100
 QUERY_BACKOFF_MS = 1_000
 QUERY_BACKOFF_MS_MAX = 60_000
+LOOK_AGAIN_MS = 5_000
 DOWNLOAD_TRIES_MAX = 4
 DOWNLOAD_BACKOFF_MS = 250
 
@@ -50,6 +51,11 @@ def after_failure_ms(failures: int, *, retry_after_ms: int | None, jitter_permil
     pause = min(QUERY_BACKOFF_MS << min(max(failures - 1, 0), 10), QUERY_BACKOFF_MS_MAX)
     pause = max(pause, retry_after_ms or 0)
     return pause + pause * jitter_permille // 5000
+
+
+def look_again_ms(silent_s: int, *, slow_ms: int) -> int:
+    """After a look-up without a word: three times as long as it has been silent, up to the slow look."""
+    return min(max(silent_s * 3000, LOOK_AGAIN_MS), slow_ms)
 
 
 def download_pause_ms(tries: int, *, jitter_permille: int) -> int:

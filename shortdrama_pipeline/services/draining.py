@@ -145,7 +145,7 @@ class Engine:
     async def work(self, *, until_idle: bool, follow: bool, seconds_max: int | None) -> DrainReport:
         """Run all parts until the end that was asked for; then leave nothing half-written."""
         ends_ms = None if seconds_max is None else monotonic_ms() + seconds_max * 1000
-        await self._look_for_safety()
+        await self._look_first(patient=follow)
         helpers = [
             self._loop.create_task(each, name=name)
             for each, name in (
@@ -335,11 +335,25 @@ class Engine:
 
     async def _look_for_safety(self) -> None:
         """Does paid work stand still? The books are looked at now and then (D-6, G-204)."""
-        check = safety.find_open
-        if not self._books_ms or monotonic_ms() - self._books_ms > BOOKS_MS:
-            check = _look_at_everything
-            self._books_ms = monotonic_ms()
+        now = monotonic_ms()
+        everything = not self._books_ms or now - self._books_ms > BOOKS_MS
+        check = _look_at_everything if everything else safety.find_open
         self.standing = await self.shift.in_thread(check, self._studio)
+        if everything:
+            self._books_ms = now
+
+    async def _look_first(self, *, patient: bool) -> None:
+        """Nothing is sent before the first look; one who is to stay waits for a database that is away."""
+        while not self.shift.stopping:
+            try:
+                await self._look_for_safety()
+            except (Outside, StaleState) as error:
+                if not patient:
+                    raise
+                LOG.error("engine.database.away %s", describe(error))
+                await asyncio.sleep(FALLBACK_S)
+            else:
+                break
 
     def _find_unconfigured(self, tx: sa.Connection) -> set[str]:
         return tasks.find_unconfigured(tx, list(self._studio.bindings))

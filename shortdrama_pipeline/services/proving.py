@@ -29,6 +29,7 @@ from shortdrama_pipeline.rules.matching import (
     Silent,
     match,
 )
+from shortdrama_pipeline.rules.polling import look_again_ms
 from shortdrama_pipeline.rules.states import AttemptState, TaskState
 from shortdrama_pipeline.rules.tasks import FactsMissing, FailureProven, JobAccepted, ResultKnown
 from shortdrama_pipeline.services import ingesting, receipts
@@ -105,7 +106,9 @@ async def _by_identity(
             return "notFound"
         case Unknown():
             more = {"look_up": "unanswered"}
-            await put_back(shift, work, Reason("outcomeUnknown", "submitStarted", more))
+            slow_ms = shift.pace.slow_query_s * 1000  # what is being made yet is soon to be had
+            after_ms = look_again_ms(attempt.submitted_age_s, slow_ms=slow_ms)
+            await put_back(shift, work, Reason("outcomeUnknown", "submitStarted", more), after_ms=after_ms)
     return None
 
 
@@ -355,14 +358,15 @@ async def prove_absent(
 # --- where nothing new is proven ---------------------------------------------------------------------------
 
 
-async def put_back(shift: Shift, work: Work, reason: Reason, *, alert: Alert | None = None) -> None:
+async def put_back(
+    shift: Shift, work: Work, reason: Reason, *, alert: Alert | None = None, after_ms: int | None = None
+) -> None:
     """Nothing new is proven: it waits on, with the latest reason, for a slow look or a person."""
     body = reason.to_json()
+    after_ms = shift.pace.slow_query_s * 1000 if after_ms is None else after_ms
     if work.task.reason and work.task.reason.get("code") == body["code"]:
         body = {**work.task.reason, **body}
-    await shift.release_reconciling(
-        work.held, reason=body, after_ms=shift.pace.slow_query_s * 1000, alert=alert
-    )
+    await shift.release_reconciling(work.held, reason=body, after_ms=after_ms, alert=alert)
 
 
 async def stop(shift: Shift, work: Work, code: str, fact: str) -> None:

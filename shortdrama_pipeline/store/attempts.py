@@ -30,6 +30,7 @@ class Attempt:
     result: Json | None
     provider_cost_micros: int
     provider_currency: str
+    submitted_age_s: int
     accepted_age_s: int
     checkpoint: dict[str, Any] | None
     query_failures: int
@@ -64,6 +65,7 @@ class AttemptMove:
 _COLUMNS = """
   a.attempt_id, a.task_id, a.number, a.state, a.channel, a.request_digest, a.lease_token, a.external_id,
   a.evidence, a.result, a.provider_cost_micros, a.provider_currency,
+  coalesce(extract(epoch from clock_timestamp() - a.submit_started_at), 0)::bigint as submitted_age_s,
   coalesce(extract(epoch from clock_timestamp() - a.accepted_at), 0)::bigint as accepted_age_s,
   j.checkpoint, coalesce(j.query_failures, 0) as query_failures
 """

@@ -5,7 +5,13 @@ import pytest
 from shortdrama_pipeline.errors import IllegalTransition
 from shortdrama_pipeline.rules import media_files
 from shortdrama_pipeline.rules.leases import LEASE_MS, TAKEOVER_SCAN_MS, send_until_ms
-from shortdrama_pipeline.rules.polling import Advice, after_failure_ms, download_pause_ms, next_poll_ms
+from shortdrama_pipeline.rules.polling import (
+    Advice,
+    after_failure_ms,
+    download_pause_ms,
+    look_again_ms,
+    next_poll_ms,
+)
 from shortdrama_pipeline.rules.states import MediaState
 
 ADVICE = Advice(poll_after_ms=2000, poll_max_ms=30_000)
@@ -50,3 +56,8 @@ def test_only_staging_bytes_are_judged_and_only_once(
     else:
         with pytest.raises(IllegalTransition):
             media_files.advance(state, event)
+
+
+def test_a_look_up_without_a_word_is_repeated_soon_at_first_and_slowly_in_the_end() -> None:
+    pauses = [look_again_ms(silent_s, slow_ms=300_000) for silent_s in (0, 1, 7, 28, 99, 10_000)]
+    assert pauses == [5_000, 5_000, 21_000, 84_000, 297_000, 300_000]
