@@ -92,6 +92,9 @@ class FakeVendor:
         self.port = 0
         self.files: dict[str, bytes] = {}
         self.size = (WIDTH, HEIGHT)
+        self.as_asked = (
+            False  # pictures of the size asked for, films of half of it and of the length asked for
+        )
         self._lock = threading.Lock()
         self._closing = threading.Event()
 
@@ -163,7 +166,8 @@ class FakeVendor:
             case "text":
                 return {"request_id": job.external_id, "output": outline(), **charged}
             case "images":
-                png = picture(seed, *self.size)
+                asked = job.body["params"] if self.as_asked else {}
+                png = picture(seed, asked.get("width", self.size[0]), asked.get("height", self.size[1]))
                 image = {"slot": 0, "media_type": "image/png", "base64": _b64(png), "seed": seed}
                 return {"request_id": job.external_id, "images": [image], **charged}
             case "speech":
@@ -188,9 +192,12 @@ class FakeVendor:
     def finished(self, job: Job) -> Json:
         token = f"{job.external_id}-{len(self.files)}"
         seed = int(job.body.get("params", {}).get("seed") or 1)
-        self.files[token] = film(seed % 16)
+        asked = job.body["params"] if self.as_asked else {}
+        width, height = asked.get("width", 2 * WIDTH) // 2, asked.get("height", 2 * HEIGHT) // 2
+        frames = asked.get("duration_frames", FRAMES)
+        self.files[token] = film(seed % 16, width, height, frames)
         url = f"{self.base_url}/v1/files/{token}"
-        result = {"url": url, "media_type": "video/mp4", "duration_ms": FRAMES * 1000 // 24}
+        result = {"url": url, "media_type": "video/mp4", "duration_ms": frames * 1000 // 24}
         job.status = "succeeded"
         return {
             "id": job.external_id,
@@ -372,13 +379,13 @@ def sound(seed: int) -> bytes:
 
 
 @functools.cache
-def film(seed: int) -> bytes:
+def film(seed: int, width: int = WIDTH, height: int = HEIGHT, frames: int = FRAMES) -> bytes:
     with NamedTemporaryFile(suffix=".mp4") as file:
         with av.open(file.name, "w") as out:
-            stream = out.add_stream("libx264", rate=24)
-            stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-            for number in range(FRAMES):
-                shade = np.full((HEIGHT, WIDTH, 3), (seed * 16 + number * 4) % 256, dtype=np.uint8)
+            stream = out.add_stream("libx264", rate=24, options={"preset": "ultrafast"})
+            stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+            for number in range(frames):
+                shade = np.full((height, width, 3), (seed * 16 + number * 4) % 256, dtype=np.uint8)
                 frame = av.VideoFrame.from_ndarray(shade, format="rgb24")
                 for packet in stream.encode(frame):
                     out.mux(packet)
