@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from shortdrama_pipeline.crashpoints import Point
-from tests.faults.catalogue import Mode
+from tests.faults.catalogue import FAULTS, Mode
 from tests.faults.recording import Hit, read
 
 CASES = (
@@ -17,12 +17,13 @@ CASES = (
 )  # fmt: skip
 HEAD = """# What was cut where
 
-Written by `make faults`; never by hand. Every cell is a run of real worker processes against a real
-PostgreSQL and a vendor on a socket that counts. At the named place (see `shortdrama_pipeline/crashpoints.py`)
-the process is killed with `SIGKILL`, or stopped with `SIGSTOP` until another has its work and then let go on.
-A number says how many cells held; a cell holds when Task, Attempts, money, files and the vendor's count of
-POSTs end as the row of the fault says, every ledger effect stands once, `audit verify` finds nothing, and a
-second full recovery changes no row of any table. What is promised, and what not: [guarantees](guarantees.md).
+Written by `make faults` from what its cells recorded, never by hand. Every cell is a run of real worker
+processes against a real PostgreSQL and a vendor on a socket that counts. At the named place (see
+`shortdrama_pipeline/crashpoints.py`) the process is killed with `SIGKILL`, or stopped with `SIGSTOP`
+until another has its work and then let go on. A number says how many cells held; a cell holds when
+Task, Attempts, money, files and the vendor's count of POSTs end as the row of the fault says, every
+ledger effect stands once, `audit verify` finds nothing, and a second full recovery changes no row of
+any table. What is promised, and what not: [guarantees](guarantees.md).
 """
 
 
@@ -39,6 +40,12 @@ def render(hits: list[Hit]) -> str:
         raise Incomplete(f"never reached: {', '.join(never + missing)}")
     deaths = sum(acted.values())
     lines = [HEAD, f"{len(hits)} cells held; {deaths} processes were killed or stopped in them.", ""]
+    planned = sum(len(fault.cells()) for fault in FAULTS)
+    if len(hits) < planned:
+        lines += [
+            f"This run tried the short set of `make test`; the full set has more than {planned} cells.",
+            "",
+        ]
     for case in [*CASES, *sorted({hit.fault for hit in hits} - set(CASES))]:
         for title in dict.fromkeys(hit.title for hit in hits if hit.fault == case):
             lines += _table(case, title, [hit for hit in hits if (hit.fault, hit.title) == (case, title)])
