@@ -3,6 +3,7 @@
 `make racing` runs 100 rounds of each (SHORTDRAMA_RACING_ROUNDS); `make test` a few.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from shortdrama_pipeline.rules.states import MediaKind
@@ -12,7 +13,7 @@ from shortdrama_pipeline.services.callbacks import Verdict, receive
 from shortdrama_pipeline.services.confirming import Confirmed, confirm_quote
 from shortdrama_pipeline.services.planning import plan_items
 from shortdrama_pipeline.services.settling import Due, apply_settlements, find_pending
-from shortdrama_pipeline.services.shifts import Shift
+from shortdrama_pipeline.services.shifts import Pace, Shift
 from shortdrama_pipeline.services.submitting import Ready, apply_fences, prepare
 from shortdrama_pipeline.store import attempts, tasks
 from tests.engine.conftest import PERSON, QUICK, STAGES, Shop, item
@@ -71,6 +72,8 @@ def test_of_64_claims_one_wins_and_its_token_is_new(shop: Shop, racers: Racers) 
 
 def test_of_64_fences_one_stands(shop: Shop, racers: Racers) -> None:
     """Claim and fence as one worker does them, each racer with a request of its own ready."""
+    shop.with_binding(IMAGE, requests_per_minute=10**6, in_flight_max=10**6)
+    racers.studio = replace(racers.studio, bindings=shop.studio.bindings)
     ids = shop.order(*[IMAGE] * ROUNDS)
     shifts = [Shift(racers.studio, worker=f"racer-{each}", pace=QUICK, limit=1) for each in range(RACERS)]
     with shop.studio.db.read() as tx:
@@ -101,7 +104,7 @@ def test_of_64_fences_one_stands(shop: Shop, racers: Racers) -> None:
 def test_of_64_settlements_one_charges(shop: Shop, racers: Racers) -> None:
     shop.order(*[IMAGE] * ROUNDS)
     shop.run(BREAK_LEDGER)
-    shop.drain(seconds_max=120)
+    shop.drain(pace=Pace(), seconds_max=600)
     shop.run("drop trigger no_ledger on ledger_entries")
     with shop.studio.db.read() as tx:
         pending = find_pending(tx, most=ROUNDS)
