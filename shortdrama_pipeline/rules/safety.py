@@ -35,11 +35,15 @@ class Finding:
     recorded_upto: int
 
 
-def compare(record: Mark | None, present: Mark) -> Finding | None:
-    """Decide what the record says about the database; None when nothing is forgotten."""
+def compare(record: Mark | None, present: Mark, *, fenced: bool) -> Finding | None:
+    """Decide what the record says about the database; None when nothing is forgotten.
+
+    `fenced`: the database knows of a fence with a number. Without any, a missing record means that the
+    first block was taken and its worker died before writing it: nothing was ever sent.
+    """
     if record is None:
-        if present.upper == 0:
-            return None  # nothing was ever sent
+        if not fenced:
+            return None
         why = "the record of fences is missing from the media store"
         return Finding(SafeModeKind.RECORD_MISSING, why, present.upper, present.upper)
     if record.upper > present.upper:

@@ -56,8 +56,9 @@ def look(studio: Studio) -> list[SafeMode]:
     """Compare the database with the record outside, enter safe mode where it forgot something."""
     with studio.db.read() as tx:
         present = safety.load_present(tx)
+        fenced = safety.any_fence(tx)
         standing = safety.find_open(tx)
-    finding = compare(_read_record(studio), present)
+    finding = compare(_read_record(studio), present, fenced=fenced)
     if finding is None or any(each.kind == finding.kind for each in standing):
         return standing
     return _enter(studio, finding)

@@ -77,6 +77,14 @@ def load_present(tx: sa.Connection) -> Mark:
     return Mark(str(row.incarnation), int(row.upper))
 
 
+def any_fence(tx: sa.Connection) -> bool:
+    """Has a fence ever been taken under a number?"""
+    found = tx.execute(
+        sa.text("select exists (select 1 from provider_attempts where fence_number is not null)")
+    )
+    return bool(found.scalar_one())
+
+
 def lock_blocks(tx: sa.Connection) -> None:
     """Until the transaction ends, nobody else takes a block or writes the record."""
     tx.execute(sa.select(sa.func.pg_advisory_xact_lock(BLOCKS_LOCK)))

@@ -135,6 +135,24 @@ def test_a_lost_or_unreadable_record_stops_paid_work(shop: Shop) -> None:
     assert [each.kind for each in safety.look(shop.studio)] == ["recordMissing"]
 
 
+def test_a_worker_that_died_between_its_first_block_and_the_record_stops_nobody(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (task_id,) = shop.order(MediaKind.IMAGE)
+
+    def die(_: object) -> None:
+        raise Outside("gone", hint="start another worker")
+
+    monkeypatch.setattr(safety, "_write_record", die)
+    with pytest.raises(Outside):
+        shop.drain()
+    monkeypatch.undo()
+    assert safety.look(shop.studio) == []
+    shop.drain()
+    assert shop.states(task_id) == ("succeeded", ["completed"], "settled")
+    assert len(shop.vendor.posts()) == 1
+
+
 def test_in_safe_mode_confirming_is_refused_and_what_is_under_way_goes_on(shop: Shop) -> None:
     shop.vendor.polls_until_done = 10_000
     (film,) = shop.order(MediaKind.VIDEO)

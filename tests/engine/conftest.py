@@ -83,7 +83,7 @@ class Shop:
                 ).task_ids
         return found
 
-    def drain(self, *, pace: Pace = QUICK, seconds_max: int = 20, limit: int = 64) -> DrainReport:
+    def drain(self, *, pace: Pace = QUICK, seconds_max: int = 90, limit: int = 64) -> DrainReport:
         self.workers += 1
         return drain(
             self.studio, worker=f"worker-{self.workers}", pace=pace, seconds_max=seconds_max, limit=limit
