@@ -9,6 +9,8 @@ from sqlalchemy.exc import IntegrityError  # Dagster's storage says "there alrea
 
 from shortdrama_pipeline.store.watching import ConfirmedBatch
 
+BACKFILL_ID_MAX = 32
+
 
 def add_backfills(context: dg.SensorEvaluationContext, batches: Sequence[ConfirmedBatch]) -> None:
     """Add one backfill of `<stage>_ordered` per batch, over exactly its episodes."""
@@ -19,8 +21,12 @@ def add_backfills(context: dg.SensorEvaluationContext, batches: Sequence[Confirm
 def add_backfill(
     context: dg.SensorEvaluationContext, batch_id: str, *, asset: str, partitions: Sequence[str]
 ) -> str:
-    """Add the backfill of a batch once, whoever asks how often; return its id, made from the batch's."""
-    backfill_id = f"batch-{batch_id}"
+    """Add the backfill of a batch once, whoever asks how often; its id is the batch's, 32 characters at most.
+
+    A longer one PostgreSQL refuses; Dagster's other storages would take it.
+    """
+    backfill_id = batch_id
+    assert len(backfill_id) <= BACKFILL_ID_MAX, backfill_id
     assert context.repository_def is not None
     try:
         context.instance.add_backfill(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any, Protocol, TypeVar
 
 from shortdrama_pipeline.services.watching import Complete
@@ -12,8 +12,20 @@ from shortdrama_pipeline.store.watching import OVERLAP_S, Delivery, Place
 
 SEEN_MAX = 2000  # ids a cursor remembers; where more fit into the overlap, the oldest are behind it for good
 OVERLAP = timedelta(seconds=OVERLAP_S)
+TURNS_MAX = 8  # runs for one product, then a person looks
+TURN_PAUSE = timedelta(seconds=30)
 NOBODY = "-"
 NOWHERE: Place = (datetime.min.replace(tzinfo=UTC), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run that was to show a product of an episode, as it ended. `lost`: it failed or was ended."""
+
+    product: str
+    episode_id: str
+    lost: bool
+    at: datetime
 
 
 class Dated(Protocol):
@@ -139,6 +151,24 @@ def to_run(deliveries: Sequence[Delivery], *, asked: frozenset[str]) -> list[Del
 def by_episode(complete: Sequence[Complete]) -> list[list[Complete]]:
     """Return the stages of each episode together: one run shows them all."""
     return [list(stages) for _, stages in groupby(complete, key=lambda each: each.episode_id)]
+
+
+def lost_products(ended: Sequence[Ended], *, now: datetime) -> dict[str, int]:
+    """Return the products whose last runs were all lost, with how many were, where another is due.
+
+    A run may end without having done anything: its process killed, its code server gone. Pauses double,
+    and after the last turn a person is to look: a run key once used is never asked for again by itself.
+    """
+    newest_first = sorted(
+        sorted(ended, key=lambda each: each.at, reverse=True), key=lambda each: each.product
+    )
+    by_product = groupby(newest_first, key=lambda each: each.product)
+    lost = {name: list(takewhile(lambda each: each.lost, runs)) for name, runs in by_product}
+    return {
+        name: len(runs)
+        for name, runs in lost.items()
+        if 0 < len(runs) < TURNS_MAX and now - runs[0].at >= TURN_PAUSE * 2 ** (len(runs) - 1)
+    }
 
 
 def turns_to_start(due: int, *, active: int, most: int) -> int:

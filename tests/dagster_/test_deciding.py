@@ -101,3 +101,20 @@ def test_a_cursor_that_remembers_nothing_is_not_empty() -> None:
     assert deciding.write_asked([]) != ""
     assert deciding.read_asked(deciding.write_asked([])) == deciding.read_asked(None) == frozenset()
     assert deciding.read_asked(deciding.write_asked([delivery("a"), delivery("b")])) == {"a", "b"}
+
+
+def test_a_lost_run_is_asked_for_again_after_growing_pauses_and_a_found_one_never() -> None:
+    def ended(seconds: int, *, lost: bool = True, product: str = "film") -> deciding.Ended:
+        return deciding.Ended(product, "2026-W32-0", lost, NOON - timedelta(seconds=seconds))
+
+    def due(*runs: deciding.Ended) -> dict[str, int]:
+        return deciding.lost_products(runs, now=NOON)
+
+    assert due(ended(29)) == {}
+    assert due(ended(30)) == {"film": 1}
+    assert due(ended(59), ended(99)) == {}
+    assert due(ended(60), ended(99)) == {"film": 2}
+    assert due(ended(30), ended(99, lost=False)) == {"film": 1}
+    assert due(ended(99), ended(30, lost=False)) == {}
+    assert due(*(ended(99_999 + each) for each in range(deciding.TURNS_MAX))) == {}
+    assert due(ended(30), ended(30, product="cut", lost=False)) == {"film": 1}

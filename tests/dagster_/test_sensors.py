@@ -1,13 +1,15 @@
 """Sensors as the daemon calls them: real rows in, requests out; called twice they ask for one run."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import dagster as dg
 import pytest
 import sqlalchemy as sa
 from dagster._core.definitions.partitions.context import partition_loading_context
 
-from sensors import jobs
+from resources.backfills import BACKFILL_ID_MAX
+from sensors import deciding, jobs
 from sensors.deciding import Mark
 from sensors.delivering import order_request
 from shortdrama_pipeline.errors import NeedsPerson
@@ -171,6 +173,22 @@ def test_a_stage_that_dagster_shows_is_not_asked_for_again(world: World) -> None
     assert keys(evaluate(world, "completed_stages")) == []
 
 
+def test_a_stage_whose_run_was_lost_is_asked_for_again_under_another_key(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to_assets(world)
+    (first,) = evaluate(world, "completed_stages").run_requests or []
+    world.instance.create_run_for_job(
+        world.defs.resolve_job_def(jobs.finish.name),
+        status=dg.DagsterRunStatus.FAILURE,
+        tags=dict(first.tags),
+    )
+    assert keys(evaluate(world, "completed_stages")) == [first.run_key], "too early for another"
+    monkeypatch.setattr(deciding, "TURN_PAUSE", timedelta(0))
+    (again,) = evaluate(world, "completed_stages").run_requests or []
+    assert (again.run_key, again.asset_selection) == (f"{first.run_key}:1", first.asset_selection)
+
+
 def test_a_confirmed_batch_becomes_one_backfill_over_exactly_its_episodes(world: World) -> None:
     chosen = [to_assets(world, number=number) for number in (0, 1)]
     to_assets(world, number=2)
@@ -180,7 +198,8 @@ def test_a_confirmed_batch_becomes_one_backfill_over_exactly_its_episodes(world:
     for _ in range(3):
         evaluate(world, "confirmed_batches")
     (backfill,) = world.instance.get_backfills()
-    assert backfill.backfill_id == f"batch-{batch.batch_id}"
+    assert backfill.backfill_id == batch.batch_id
+    assert len(backfill.backfill_id) <= BACKFILL_ID_MAX, "PostgreSQL would refuse it"
     assert backfill.tags["dagster/max_retries"] == "0"
     graph = world.defs.get_repository_def().asset_graph
     with partition_loading_context(dynamic_partitions_store=world.instance):
