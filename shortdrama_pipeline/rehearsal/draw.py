@@ -196,6 +196,8 @@ def slate_of(size: tuple[int, int], shot: Json, language: str) -> Image.Image:
     subject = " — ".join(each for each in (cast, action) if each)
     line, speaker = str(shot["line"] or "").strip(), str(shot["speaker"] or "").strip()
     if line and speaker:
+        if speaker not in names:
+            speaker += "（画外音）" if chinese else " (V.O.)"
         line = f"{speaker}：“{line}”" if chinese else f"{speaker}: “{line}”"
     return slate.slate(
         size,

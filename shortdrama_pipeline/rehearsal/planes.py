@@ -1,11 +1,13 @@
 """Pictures as the encoder wants them: BT.709 luma and halved chroma, moved by parts of a pixel.
 
 Three quarters of the work of a film is moving pictures about. Zooms are resampled frame by frame; a
-pan only slides, so it is resampled once per eighth of a pixel and then merely cut out.
+pan only slides, so it is resampled once per eighth of a pixel and then merely looked at elsewhere.
+Memory is kept: a fresh picture of this size costs more in page faults than what is painted into it.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,29 @@ _OFFSET = np.array([16, 128, 128], dtype=np.float32)
 PHASES = 8  # positions per pixel of a slide
 
 Box = tuple[float, float, float, float]
+Bytes = NDArray[np.uint8]
+
+
+def _mapped(memory: Bytes, size: tuple[int, int], stride: int) -> Image.Image:
+    """Return a picture that lives in `memory`: what is painted into it is written there."""
+    image = Image.frombuffer("L", size, memory, "raw", "L", stride, 1)
+    image.readonly = 0
+    return image
+
+
+class Sheet:
+    """One plane that is looked at through windows, none of which copies it."""
+
+    def __init__(self, pixels: Bytes) -> None:
+        height, self._stride = pixels.shape
+        # A window reaches up to a row beyond its last pixel.
+        self._memory = np.concatenate([pixels.reshape(-1), np.zeros(self._stride, np.uint8)])
+        self.whole = _mapped(self._memory, (self._stride, height), self._stride)
+
+    def window(self, left: int, top: int, size: tuple[int, int]) -> Image.Image:
+        start = top * self._stride + left
+        assert left + size[0] <= self._stride
+        return _mapped(self._memory[start : start + size[1] * self._stride], size, self._stride)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,39 +58,66 @@ class Planes:
     luma: Image.Image
     blue: Image.Image
     red: Image.Image
-    alpha: Image.Image | None
-    alpha_half: Image.Image | None
+    alpha: Image.Image | None = None
+    alpha_half: Image.Image | None = None
 
-    @property
-    def size(self) -> tuple[int, int]:
-        return self.luma.size
-
-    def each(self, change: Callable[[Image.Image, int], Image.Image]) -> "Planes":
-        """Apply a change to every plane; its second argument is 1 for full and 2 for half size."""
-        return Planes(
-            change(self.luma, 1),
-            change(self.blue, 2),
-            change(self.red, 2),
-            None if self.alpha is None else change(self.alpha, 1),
-            None if self.alpha_half is None else change(self.alpha_half, 2),
-        )
-
-    def put(self, other: "Planes", place: tuple[int, int]) -> None:
+    def put(self, other: "Planes", place: tuple[int, int] = (0, 0)) -> None:
         """Lay another picture over this one, at an even place."""
         x, y = place
         self.luma.paste(other.luma, (x, y), other.alpha)
         self.blue.paste(other.blue, (x // 2, y // 2), other.alpha_half)
         self.red.paste(other.red, (x // 2, y // 2), other.alpha_half)
 
-    def copy(self) -> "Planes":
-        return self.each(lambda plane, _: plane.copy())
 
-    def raw(self) -> tuple[bytes, bytes, bytes]:
-        """Return the frame as the three parts of yuv420p."""
-        return self.luma.tobytes(), self.blue.tobytes(), self.red.tobytes()
+class Frame:
+    """A picture on its way to the encoder: `planes` are painted on, `raw` is yuv420p."""
+
+    def __init__(self, size: tuple[int, int]) -> None:
+        width, height = size
+        whole, quarter = width * height, width * height // 4
+        self.size = size
+        self.raw = np.zeros(whole + 2 * quarter, np.uint8)
+        half = (width // 2, height // 2)
+        self.planes = Planes(
+            _mapped(self.raw[:whole], size, width),
+            _mapped(self.raw[whole : whole + quarter], half, half[0]),
+            _mapped(self.raw[whole + quarter :], half, half[0]),
+        )
+
+    def show(self, other: Self) -> None:
+        """Become a copy of another frame."""
+        np.copyto(self.raw, other.raw)
 
 
-def planes_of(picture: Image.Image) -> Planes:
+@dataclass(frozen=True, slots=True)
+class Sheets:
+    """A picture to be looked at: the planes of `Planes`, whole."""
+
+    luma: Sheet
+    blue: Sheet
+    red: Sheet
+    alpha: Sheet | None
+    alpha_half: Sheet | None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.luma.whole.size
+
+    def each(self, look: Callable[[Sheet, int], Image.Image]) -> Planes:
+        """Look at every plane; the second argument of `look` is 1 for full and 2 for half size."""
+        return Planes(
+            look(self.luma, 1),
+            look(self.blue, 2),
+            look(self.red, 2),
+            None if self.alpha is None else look(self.alpha, 1),
+            None if self.alpha_half is None else look(self.alpha_half, 2),
+        )
+
+    def whole(self) -> Planes:
+        return self.each(lambda sheet, _: sheet.whole)
+
+
+def sheets_of(picture: Image.Image) -> Sheets:
     """Convert RGB or RGBA; odd sizes lose their last row or column."""
     picture = picture.crop((0, 0, picture.width // 2 * 2, picture.height // 2 * 2))
     colours = np.asarray(picture.convert("RGB"), dtype=np.float32)
@@ -73,67 +125,70 @@ def planes_of(picture: Image.Image) -> Planes:
     half = np.asarray(picture.convert("RGB").reduce(2), dtype=np.float32)
     blue, red = half @ _MATRIX[1] + _OFFSET[1], half @ _MATRIX[2] + _OFFSET[2]
     alpha = picture.getchannel("A") if picture.mode == "RGBA" else None
-    half_alpha = None if alpha is None else alpha.reduce(2)
-    return Planes(_whole(luma), _whole(blue), _whole(red), alpha, half_alpha)
+    half_alpha = None if alpha is None else Sheet(np.asarray(alpha.reduce(2)))
+    return Sheets(
+        _whole(luma),
+        _whole(blue),
+        _whole(red),
+        None if alpha is None else Sheet(np.asarray(alpha)),
+        half_alpha,
+    )
 
 
-def _whole(plane: NDArray[np.float32]) -> Image.Image:
-    return Image.fromarray(np.clip(plane + 0.5, 0, 255).astype(np.uint8))
+def _whole(plane: NDArray[np.float32]) -> Sheet:
+    return Sheet(np.clip(plane + 0.5, 0, 255).astype(np.uint8))
 
 
-def cut_out(planes: Planes, box: Box, size: tuple[int, int], *, soft: bool = False) -> Planes:
+def cut_out(sheets: Sheets, box: Box, size: tuple[int, int], *, soft: bool = False) -> Planes:
     """Resample `box` (pixels of luma, any fraction) to `size` (even).
 
     A `soft` picture is out of focus: the nearest pixel is as good as any mean, and much cheaper. So it
     is for colour, which the eye sees far less sharply than light.
     """
 
-    def change(plane: Image.Image, part: int) -> Image.Image:
+    def look(sheet: Sheet, part: int) -> Image.Image:
         place = tuple(each / part for each in box)
         wanted = (size[0] // part, size[1] // part)
-        coarse = soft or plane is planes.blue or plane is planes.red
+        coarse = soft or sheet is sheets.blue or sheet is sheets.red
         method = Image.Resampling.NEAREST if coarse else Image.Resampling.BILINEAR
-        return plane.resize(wanted, method, box=place)  # type: ignore[arg-type]
+        return sheet.whole.resize(wanted, method, box=place)  # type: ignore[arg-type]
 
-    return planes.each(change)
+    return sheets.each(look)
 
 
 class Slide:
     """A picture that only slides along one axis, by eighths of a pixel."""
 
-    def __init__(self, planes: Planes, *, horizontal: bool) -> None:
-        self._planes = planes
+    def __init__(self, sheets: Sheets, *, horizontal: bool) -> None:
+        self._sheets = sheets
         self._horizontal = horizontal
-        self._shifted: dict[tuple[int, int, int], Image.Image] = {}
+        self._shifted: dict[tuple[int, int, int], Sheet] = {}
 
     def at(self, left: float, top: float, size: tuple[int, int]) -> Planes:
         """Return the window of `size` at (left, top); the axis it does not slide on is whole and even."""
 
-        def change(plane: Image.Image, part: int) -> Image.Image:
+        def look(sheet: Sheet, part: int) -> Image.Image:
             along = left if self._horizontal else top
             steps = round(along * PHASES)
             whole, phase = divmod(steps, PHASES * part)
-            source = self._phase(plane, part, phase)
+            source = self._phase(sheet, part, phase)
             x = whole if self._horizontal else round(left) // part
             y = round(top) // part if self._horizontal else whole
-            return source.crop((x, y, x + size[0] // part, y + size[1] // part))
+            return source.window(x, y, (size[0] // part, size[1] // part))
 
-        return self._planes.each(change)
+        return self._sheets.each(look)
 
-    def _phase(self, plane: Image.Image, part: int, phase: int) -> Image.Image:
+    def _phase(self, sheet: Sheet, part: int, phase: int) -> Sheet:
         if phase == 0:
-            return plane
-        key = (id(plane), part, phase)
+            return sheet
+        key = (id(sheet), part, phase)
         if key not in self._shifted:
-            width, height = plane.size
+            width, height = sheet.whole.size
             shift = phase / (PHASES * part)
-            box: Box
             # One pixel is lost at the far edge; windows stay clear of it.
-            if self._horizontal:
-                box = (shift, 0, width - 1 + shift, height)
-                moved = plane.resize((width - 1, height), Image.Resampling.BILINEAR, box=box)
-            else:
-                box = (0, shift, width, height - 1 + shift)
-                moved = plane.resize((width, height - 1), Image.Resampling.BILINEAR, box=box)
-            self._shifted[key] = moved
+            less = (1, 0) if self._horizontal else (0, 1)
+            size = (width - less[0], height - less[1])
+            box = (shift * less[0], shift * less[1], size[0] + shift * less[0], size[1] + shift * less[1])
+            moved = sheet.whole.resize(size, Image.Resampling.BILINEAR, box=box)
+            self._shifted[key] = Sheet(np.asarray(moved))
         return self._shifted[key]

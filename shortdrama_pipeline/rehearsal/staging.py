@@ -37,15 +37,16 @@ def mood_of(text: str) -> str:
 def stand(
     shot_id: str, size: str, names: Sequence[str], *, speaker: str, words: str, light: int
 ) -> list[Standing]:
-    """Place up to four people; who speaks is the one looked at."""
+    """Place up to four people; who speaks is the one looked at. Nobody moves their lips for a voice unseen."""
     chance = hashlib.sha256(shot_id.encode()).digest()
-    main = next((index for index, name in enumerate(names) if name == speaker), 0)
+    speaking = speaker in names
+    main = names.index(speaker) if speaking else 0
     mood = mood_of(words)
     count = min(len(names), 4)
     if count == 0:
         return []
     if size in ("close", "detail"):
-        return _close(size, count, main, chance, mood=mood, speaking=bool(speaker), light=light)
+        return _close(size, count, main, chance, mood=mood, speaking=speaking, light=light)
     head, y, spread = {
         "wide": (0.050, 0.455, 0.17),
         "full": (0.076, 0.345, 0.25),
@@ -57,7 +58,7 @@ def stand(
     for index in range(count):
         x = middle + (index - (count - 1) / 2) * spread
         facing = (1 if x < middle else -1) if count > 1 else (1 if middle < 0.5 or chance[1] % 2 else -1)
-        talks = index == main and bool(speaker)
+        talks = index == main and speaking
         pose = Pose(
             facing=facing,
             turn=0.35 + (chance[2] % 5) * 0.12 if count == 1 else 0.75,

@@ -19,6 +19,7 @@ from shortdrama_pipeline.rehearsal.places import place_of
 from shortdrama_pipeline.rehearsal.prices import price_micros
 from shortdrama_pipeline.rehearsal.slate import wrapped
 from shortdrama_pipeline.rehearsal.speak import by_language, speak
+from shortdrama_pipeline.rehearsal.staging import stand
 from shortdrama_pipeline.rehearsal.write import write
 from shortdrama_pipeline.rules.script import LineKind, from_json
 from shortdrama_pipeline.stages.text_results import read_outline, read_script
@@ -120,6 +121,16 @@ def test_a_look_follows_the_description(name: str, about: str, female: bool, age
     assert (look.female, look.age) == (female, age)
 
 
+@pytest.mark.parametrize("size", ["medium", "close"])
+def test_who_only_hears_a_voice_does_not_move_the_lips(size: str) -> None:
+    def drawn(names: list[str]) -> list[bool]:
+        standing = stand("s2-06", size, names, speaker="顾沉", words="", light=1)
+        return [each.pose.speaking for each in sorted(standing, key=lambda each: each.index)]
+
+    assert drawn(["林晚"]) == [False]
+    assert drawn(["林晚", "顾沉"]) == [False, True]
+
+
 def test_long_lines_break_where_one_may(tmp_path: Path) -> None:
     rows = wrapped("你到底还要瞒我多久？那份合同上的签名，根本不是我写的。", 34, 300, rows_max=5)
     assert len(rows) > 1
@@ -169,7 +180,7 @@ def test_movement_is_smooth_from_frame_to_frame(tmp_path: Path) -> None:
     }
     parts = film.layers_of(params, tmp_path, (360, 640))
     shooting = film.Shooting((360, 640), 24, (24, 1), "pan_right", 1.08)
-    pictures = [np.asarray(each.luma, dtype=int)[200:] for each in film.pictures(shooting, parts)]
+    pictures = [np.array(each.planes.luma, dtype=int)[200:] for each in film.pictures(shooting, parts)]
     steps = [np.abs(a - b).mean() for a, b in pairwise(pictures)]
     assert min(steps) > 0
     assert max(steps) < 4 * (sum(steps) / len(steps))
