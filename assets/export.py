@@ -4,10 +4,11 @@ from typing import Any
 
 import dagster as dg
 
-from assets.building import ACTOR, CODE_VERSION, EPISODES, PRODUCERS, materialised
+from assets.building import ACTOR, CODE_VERSION, EPISODES, PRODUCERS, materialised, where_it_lies
 from resources.failing import refusals
 from resources.studio import StudioResource
 from shortdrama_pipeline.services import stage_runs
+from shortdrama_pipeline.services.exporting import show_export
 
 
 @dg.asset(
@@ -26,4 +27,4 @@ def export(context: dg.AssetExecutionContext, studio: StudioResource) -> dg.Mate
     with refusals():
         opened = studio.open()
         report = stage_runs.advance_stage(opened, context.partition_key, "export", actor=ACTOR)
-        return materialised(opened, report)
+        return materialised(opened, report, more=where_it_lies(show_export(opened, context.partition_key)))
