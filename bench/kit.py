@@ -135,7 +135,9 @@ class Bench:
         url = studio.db.engine.url.render_as_string(hide_password=False)
         adapter = studio.adapters["bench"]
         assert isinstance(adapter, BenchAdapter)
-        words = [sys.executable, "-m", "bench.worker", url, str(self.home), base_url, adapter.sha256]
+        assert isinstance(studio.objects, LocalObjectStore)
+        places = [str(self.home), str(studio.objects.root)]
+        words = [sys.executable, "-m", "bench.worker", url, *places, base_url, adapter.sha256]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         assert process.stdout.readline().strip() == "ready"

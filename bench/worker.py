@@ -1,4 +1,4 @@
-"""`python -m bench.worker URL HOME BASE_URL SHA256`: one worker that follows, until it is told to stop."""
+"""`python -m bench.worker URL HOME MEDIA BASE_URL SHA256`: a worker that follows until it is stopped."""
 
 import sys
 from pathlib import Path
@@ -10,15 +10,15 @@ from shortdrama_pipeline.services.draining import Engine, drain
 from shortdrama_pipeline.settings import Settings
 from shortdrama_pipeline.store.database import Database
 
-POLL_AFTER_MS = 2_000  # the answer is not what is waited for here
+POLL_AFTER_MS = 600_000  # sends alone are timed: answers are not waited for
 
 
-def main(url: str, home: Path, base_url: str, sha256: str) -> None:
+def main(url: str, home: Path, media: Path, base_url: str, sha256: str) -> None:
     """Follow until SIGTERM."""
     studio = Studio(
         Settings(home=home),
         Database(url),
-        LocalObjectStore(home / "media"),
+        LocalObjectStore(media),
         {BINDING: make_binding(base_url, home / "key")},
         {"bench": BenchAdapter(sha256, poll_after_ms=POLL_AFTER_MS)},
     )
@@ -31,4 +31,4 @@ def main(url: str, home: Path, base_url: str, sha256: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4])
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], sys.argv[5])
