@@ -38,7 +38,7 @@ def snapshot(shop: Shop, pg_server: server.Server) -> Iterator[str]:
     copy = new_id("copy")
     shop.studio.db.close()
     with maintaining(pg_server) as connection:
-        connection.execute(sa.text(f"create database {copy} template {own}"))
+        connection.execute(sa.text(f"create database {copy} template {own} strategy file_copy"))
     yield copy
     with maintaining(pg_server) as connection:
         connection.execute(sa.text(f"drop database if exists {copy} with (force)"))

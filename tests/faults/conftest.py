@@ -53,7 +53,7 @@ def base_url(vendor: Vendor) -> str:
 def stocked_db(pg_server: server.Server, template_db: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Name a database with an episode, prices and 1,000 CNY in the wallet; every cell gets a clone."""
     with _maintenance(pg_server) as connection:
-        connection.execute(sa.text(f"create database stocked template {template_db}"))
+        connection.execute(sa.text(f"create database stocked template {template_db} strategy file_copy"))
     home = tmp_path_factory.mktemp("stock")
     db = Database(pg_server.url("stocked"))
     bindings = {
@@ -76,7 +76,7 @@ def stocked_db(pg_server: server.Server, template_db: str, tmp_path_factory: pyt
 def db_url(pg_server: server.Server, stocked_db: str) -> Iterator[str]:
     name = new_id("cell")
     with _maintenance(pg_server) as connection:
-        connection.execute(sa.text(f"create database {name} template {stocked_db}"))
+        connection.execute(sa.text(f"create database {name} template {stocked_db} strategy file_copy"))
     yield pg_server.url(name)
     with _maintenance(pg_server) as connection:
         connection.execute(sa.text(f"drop database {name} with (force)"))

@@ -58,7 +58,7 @@ def filmed(studio: Studio, pg_server: server.Server, filmed_template: str) -> It
 
 def _create(running: server.Server, name: str, template: str) -> None:
     with _maintenance(running) as connection:
-        connection.execute(sa.text(f"create database {name} template {template}"))
+        connection.execute(sa.text(f"create database {name} template {template} strategy file_copy"))
 
 
 def _maintenance(running: server.Server) -> sa.Connection:
