@@ -140,11 +140,8 @@ def test_what_is_no_amount_is_refused(text: str) -> None:
 def test_a_bill_is_laid_beside_the_book(shell: Shell, tmp_path: Path) -> None:
     bill = tmp_path / "bill"
     bill.write_text('{"entries": []}')
-    assert shell.json("wallet", "reconcile", "--statement", str(bill)) == {
-        "ok": True,
-        "checked": 0,
-        "problems": [],
-    }
+    told = shell.json("wallet", "reconcile", "--statement", str(bill))
+    assert (told["ok"], told["checked"], told["problems"]) == (True, 0, [])
     bill.write_text("request_id,micros,currency\nr1,5,XRH\n")
     (problem,) = shell.json("wallet", "reconcile", "--statement", str(bill), code=6)["problems"]
     assert (problem["kind"], problem["external_id"]) == ("unknown_to_us", "r1")

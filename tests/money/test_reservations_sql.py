@@ -10,7 +10,7 @@ from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.services.auditing import verify_ledger
 from shortdrama_pipeline.services.confirming import confirm_quote
 from shortdrama_pipeline.services.wallets import show_wallet
-from shortdrama_pipeline.store import ledger
+from shortdrama_pipeline.store import audit, ledger
 from shortdrama_pipeline.store.reservations import (
     Moved,
     Settlement,
@@ -138,6 +138,7 @@ def test_compensation_happens_once_and_is_borne_by_the_platform(rich: Rich) -> N
     for _ in range(2):
         with rich.db.begin() as tx:
             ledger.post(tx, compensate(task, load_settled(tx, task)), actor=PERSON)
+            audit.record_decision(tx, "task.compensate", task, actor=PERSON)
             book_spend_many(tx, [bill(attempt, task, 40_000, platform_bears=True)], actor=ENGINE)
     assert show_wallet(rich.studio).available.micros == FULL - 2 * IMAGE_MICROS
     assert verify_ledger(rich.studio).problems == ()
