@@ -20,6 +20,7 @@ from shortdrama_pipeline.services.wallets import top_up
 
 PERSON = "person:demo"
 POCKET_MONEY = 10_000 * MICROS_PER_UNIT  # far more than one episode costs at rehearsal prices
+SERVER_CPU = "server CPU"
 Times = dict[str, float]  # seconds, by what was done
 
 
@@ -49,7 +50,7 @@ def make(studio: Studio, episode_id: str, script: Path, times: Times) -> Export:
     money = Money(POCKET_MONEY, studio.settings.studio.currency)
     top_up(studio, money, key=f"demo:{episode_id}", actor=PERSON)
     with (
-        _rehearsal(studio.settings.home),
+        _rehearsal(studio.settings.home / "rehearsal", times),
         _showing(studio, episode_id, times) as shown,
         output.progress() as report,
     ):
@@ -77,19 +78,21 @@ def _quietly(report: Report) -> Report:
 
 
 @contextmanager
-def _rehearsal(home: Path) -> Iterator[None]:
-    """Have the rehearsal provider serve; stop it if we started it."""
-    if serving.find(home / "rehearsal"):
-        yield
-        return
-    try:
-        running = serving.start(home / "rehearsal")
-    except serving.NotStarted as error:
-        raise Outside(str(error), hint="Read that file, then repeat the command") from error
+def _rehearsal(home: Path, times: Times) -> Iterator[None]:
+    """Have the rehearsal provider serve, and note what its server spends; stop it if we started it."""
+    running = None
+    if serving.find(home) is None:
+        try:
+            running = serving.start(home)
+        except serving.NotStarted as error:
+            raise Outside(str(error), hint="Read that file, then repeat the command") from error
+    before = 0.0 if running is not None else serving.cpu_s(home)
     try:
         yield
     finally:
-        running.stop()
+        times[SERVER_CPU] = max(0.0, serving.cpu_s(home) - before)
+        if running is not None:
+            running.stop()
 
 
 @contextmanager

@@ -237,7 +237,9 @@ class Provider:
     # --- about itself -----------------------------------------------------------------------------
 
     async def health(self, _request: Request) -> Response:
-        return JSONResponse({"ok": True, "identity": identity(self._key)})
+        """Say who we are, and what answering has cost; making is other processes' work."""
+        cpu_ms = round(time.process_time() * 1000)
+        return JSONResponse({"ok": True, "identity": identity(self._key), "cpu_ms": cpu_ms})
 
     async def list_voices(self, _request: Request) -> Response:
         return JSONResponse({"voices": voices.offered()})

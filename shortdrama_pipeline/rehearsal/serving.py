@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import secrets
 import socket
@@ -10,9 +11,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-import httpx
 import uvicorn
 
 from shortdrama_pipeline.rehearsal import misanswers
@@ -90,13 +91,29 @@ def start(home: Path, *, port: int | None = None) -> Running:
 
 def find(home: Path) -> str | None:
     """Return the address of the server that serves `home` now, if one answers."""
+    return None if _health(home) is None else f"http://127.0.0.1:{_port(home)}"
+
+
+def cpu_s(home: Path) -> float:
+    """Return the CPU seconds the server of `home` has spent itself, without what it makes; 0 for none."""
+    health = _health(home)
+    return 0.0 if health is None else int(str(health.get("cpu_ms", 0))) / 1000
+
+
+def _port(home: Path) -> int:
+    return int((home / "port").read_text())
+
+
+def _health(home: Path) -> dict[str, object] | None:
+    """Ask the server of `home` how it is; None where none answers, or another home's."""
     try:
-        base_url = f"http://127.0.0.1:{int((home / 'port').read_text())}"
-        answer = httpx.get(f"{base_url}/v1/health", timeout=2, trust_env=False)
-        ours = answer.json().get("identity") == identity(ensure_key(home))
-    except (OSError, ValueError, httpx.HTTPError):
+        with contextlib.closing(HTTPConnection("127.0.0.1", _port(home), timeout=2)) as connection:
+            connection.request("GET", "/v1/health")
+            found = json.loads(connection.getresponse().read())
+        ours = found.get("identity") == identity(ensure_key(home))
+    except (OSError, ValueError, HTTPException, AttributeError):
         return None
-    return base_url if ours else None
+    return found if ours else None
 
 
 def ensure_key(home: Path) -> str:

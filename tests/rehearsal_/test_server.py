@@ -19,6 +19,15 @@ from shortdrama_pipeline.rehearsal.prices import price_micros
 from tests.rehearsal_.conftest import MODEL, PARAMS, PATHS, Desk, open_desk
 
 
+def test_a_server_tells_what_it_has_spent_itself(tmp_path: Path) -> None:
+    assert serving.cpu_s(tmp_path) == 0
+    running = serving.start(tmp_path)
+    try:
+        assert 0 < serving.cpu_s(tmp_path) < 60
+    finally:
+        running.stop()
+
+
 def test_an_outline_is_answered_at_once(desk: Desk) -> None:
     answer = desk.post("text", "at-once-text").json()
     assert answer["output"]["title"]
