@@ -61,10 +61,9 @@ def test_half_open_an_answer_closes_it_and_the_rest_follows(failing: Shop) -> No
     failing.vendor.script("images", *[DOWN] * 5)
     ids = failing.order(*[MediaKind.IMAGE] * 9)
     failing.drain()
-    over(failing)
-    failing.drain()
-    over(failing)
-    failing.drain()
+    for _ in range(4):  # on a slow machine not all were held when the rest ended
+        over(failing)
+        failing.drain()
     assert sorted(failing.task(each)["state"] for each in ids) == (
         ["needsReconciliation"] * 5 + ["succeeded"] * 4
     )
