@@ -112,11 +112,12 @@ def is_current(place: Path, *, version_id: str, page: str) -> bool:
     manifest, folder = read_manifest(place), place / FOLDER
     if manifest is None or manifest.get("export_version") != version_id:
         return False
-    sizes = {each.path: each.bytes for each in read_files(manifest)}
-    there = all(
-        (folder / path).is_file() and (folder / path).stat().st_size == size for path, size in sizes.items()
-    )
-    return there and (folder / PAGE).read_text(encoding="utf-8") == page
+    try:  # another process may be putting its own in the place of what is looked at
+        sizes = {each.path: each.bytes for each in read_files(manifest)}
+        there = all((folder / path).stat().st_size == size for path, size in sizes.items())
+        return there and (folder / PAGE).read_text(encoding="utf-8") == page
+    except FileNotFoundError:
+        return False
 
 
 def find_problems(place: Path, manifest: Mapping[str, object]) -> list[str]:

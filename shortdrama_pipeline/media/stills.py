@@ -34,8 +34,18 @@ def middle_picture(path: Path) -> Image.Image:
     return picture.rotate(turned, expand=True) if turned else picture
 
 
+def below(picture: Image.Image, percent: int) -> Image.Image:
+    """Return the picture without the top `percent` of it, and as much narrower, so that its shape stays."""
+    width, height = picture.width * (100 - percent) // 100, picture.height * (100 - percent) // 100
+    left = (picture.width - width) // 2
+    return picture.crop((left, picture.height - height, left + width, picture.height))
+
+
 def fit(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
     """Fill `size`, cropping evenly."""
+    much = min(picture.width // size[0], picture.height // size[1]) // 2
+    if much > 1:  # most of the way by plain means, which nobody sees
+        picture = picture.reduce(much)
     return ImageOps.fit(picture.convert("RGB"), size, Image.Resampling.LANCZOS)
 
 

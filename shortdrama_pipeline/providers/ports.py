@@ -53,6 +53,7 @@ class Contract:
     query_timeout_s: int = 20
     retention_s: int = 7 * 86_400
     result_url_s: int = 86_400
+    slate_percent: int = 0  # of a film's height, from its top: where the provider writes words of its own
     voices: tuple[str, ...] = ()  # what its speech can be asked for; a binding's label `voices` narrows it
 
 

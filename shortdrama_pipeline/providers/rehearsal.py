@@ -63,6 +63,7 @@ CONTRACT = Contract(
     query_timeout_s=20,
     retention_s=7 * 86_400,
     result_url_s=86_400,
+    slate_percent=17,
     voices=(
         "female-1",
         "male-1",

@@ -1,12 +1,15 @@
 """What a finished film is handed over with: gathered from versions, stored by hash, listed in a manifest."""
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
+from PIL import Image
 
 from shortdrama_pipeline.media import cover, page, stills, subtitles
 from shortdrama_pipeline.media.object_store import ObjectStore
@@ -18,7 +21,7 @@ from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.rules.renders import RenderRequest
 from shortdrama_pipeline.rules.shots import Shot
 from shortdrama_pipeline.rules.stages import ORDER
-from shortdrama_pipeline.rules.timeline import SPOKEN, Timeline, ms_of
+from shortdrama_pipeline.rules.timeline import SPOKEN, Timeline, VideoClip, ms_of
 from shortdrama_pipeline.rules.times import rfc3339
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.gates import gates_of
@@ -27,6 +30,8 @@ from shortdrama_pipeline.store import renders, versions
 from shortdrama_pipeline.store.versions import Version
 
 BYTES_MAX = 16 * 10**9
+_COVER_WEIGHTS = {"medium": 8, "close": 6}  # a person near enough to know, best with air around
+_COVER_WEIGHT = 4  # of any other size of shot
 _TEXT = {
     "srt": "application/x-subrip",
     "ass": "text/x-ssa",
@@ -62,7 +67,7 @@ def store_deliverables(
     store.text("subtitles", "subtitles.srt", subtitles.to_srt(timeline.subtitles))
     store.text("subtitles", "subtitles.ass", ass)
     store.text("subtitles", "subtitles.vtt", subtitles.to_vtt(timeline.subtitles))
-    _store_pictures(store, sources, studio.objects.path, scratch)
+    _store_pictures(store, sources, studio, scratch)
     store.file("dialogue", "audio/dialogue.wav", film.dialogue, "audio/wav")
     store.text("shot_list", "shots.csv", shot_list(sources.view.shots, timeline))
     if sources.view.script is not None:
@@ -76,25 +81,38 @@ def store_deliverables(
     return store.files
 
 
-def _store_pictures(store: "_Store", sources: Sources, path_of: Callable[[str], Path], scratch: Path) -> None:
+def _store_pictures(store: "_Store", sources: Sources, studio: Studio, scratch: Path) -> None:
     """One thumbnail per shot, and the cover from the picture that stands best for the film."""
-    best, best_merit = None, -1
-    for number, clip in enumerate(sources.timeline.video):
-        picture = stills.middle_picture(path_of(clip.sha256))
-        thumb = stills.save_jpeg(stills.fit(picture, stills.THUMB), scratch / f"thumb_{number}.jpg")
+    clips = sources.timeline.video
+    sizes = {each.id: each.size for each in sources.view.shots}
+
+    def look(clip: VideoClip) -> tuple[Path, int]:
+        picture = stills.middle_picture(studio.objects.path(clip.sha256))
+        thumb = stills.save_jpeg(stills.fit(picture, stills.THUMB), scratch / f"thumb_{clip.shot_id}.jpg")
+        weight = _COVER_WEIGHTS.get(sizes.get(clip.shot_id, ""), _COVER_WEIGHT)
+        return thumb, stills.merit(_without_slate(picture, clip, sources, studio)) * weight
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0)), "stills") as pool:
+        seen = list(pool.map(look, clips))
+    for clip, (thumb, _) in zip(clips, seen, strict=True):
         store.file("thumbnail", f"thumbs/{clip.shot_id}.jpg", thumb, "image/jpeg")
-        shot = next((each for each in sources.view.shots if each.id == clip.shot_id), None)
-        merit = stills.merit(picture) * (3 if shot is not None and shot.size in {"close", "medium"} else 2)
-        if merit > best_merit:
-            best, best_merit = picture, merit
-    assert best is not None
+    best = max(zip(clips, seen, strict=True), key=lambda each: each[1][1])[0]
+    picture = stills.middle_picture(studio.objects.path(best.sha256))
     drawn = cover.draw_cover(
-        best,
+        _without_slate(picture, best, sources, studio),
         title=sources.timeline.title or sources.view.episode_id,
         below=sources.view.episode_id,
         language=sources.timeline.language,
     )
     store.file("cover", "cover.jpg", stills.save_jpeg(drawn, scratch / "cover.jpg"), "image/jpeg")
+
+
+def _without_slate(picture: Image.Image, clip: VideoClip, sources: Sources, studio: Studio) -> Image.Image:
+    """Leave out where the provider of the clip writes words of its own, as its contract says."""
+    binding = studio.bindings.get(str(sources.used[clip.version_id].provenance.get("binding_id")))
+    adapter = None if binding is None else studio.adapters.get(binding.protocol)
+    percent = 0 if adapter is None else adapter.contract.slate_percent
+    return stills.below(picture, percent) if percent else picture
 
 
 class _Store:

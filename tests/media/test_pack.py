@@ -127,6 +127,15 @@ def test_the_cover_is_upright_and_any_title_fits() -> None:
         assert box[2] <= 1080 - cover.MARGIN + 16
 
 
+def test_a_picture_below_its_slate_keeps_its_shape() -> None:
+    picture = Image.new("RGB", (90, 160), "teal")
+    picture.paste("white", (0, 0, 90, 32))
+    rest = stills.below(picture, 20)
+    assert rest.size == (72, 128)
+    assert rest.getcolors() == [(72 * 128, (0, 128, 128))]
+    assert stills.fit(picture, (9, 16)).size == (9, 16)
+
+
 def test_a_still_is_upright_and_merit_prefers_a_picture_to_black(tmp_path: Path) -> None:
     film = clip(tmp_path / "plain.mp4", size="192x108")
     tools.run_ffmpeg(["-display_rotation", "90", "-i", film, "-c", "copy", tmp_path / "turned.mp4"])
