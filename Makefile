@@ -7,7 +7,7 @@ STAMP := $(VENV)/.made-from
 FAULTS := $(VENV)/fault-cells
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test check faults racing mutants bench lock
+.PHONY: help setup demo dev test chaos dagster-faults check faults racing mutants bench lock
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
@@ -33,6 +33,12 @@ test: setup ## the whole test suite
 
 soak: setup ## simulate N schedules from SEED (make soak N=5000 SEED=1), on both cores
 	@$(BIN)/python -m tests.simulation --jobs 2 --schedules $(or $(N),5000) --seed $(or $(SEED),1)
+
+chaos: setup ## real processes killed and PostgreSQL restarted while 2,000 items are bought (SEED, ITEMS, SECONDS)
+	@$(BIN)/python -m tests.chaos
+
+dagster-faults: setup ## backfills, retries and a lost database under the real daemon
+	@$(BIN)/python -m pytest -q -x tests/dagster_/faults_with_daemon.py
 
 check: setup ## format, lint, types, and the walls between the rooms
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff --quiet . | head -40; exit 1; }

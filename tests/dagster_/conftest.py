@@ -11,19 +11,23 @@ import sqlalchemy as sa
 from assets.building import EPISODES
 from resources.studio import StudioResource, close_opened, read_settings, studio_resources
 from shortdrama_pipeline.definitions import build_definitions
+from shortdrama_pipeline.ids import new_id
 from shortdrama_pipeline.rules.money import Money
 from shortdrama_pipeline.rules.states import Stage
 from shortdrama_pipeline.services.confirming import confirm_quote
 from shortdrama_pipeline.services.context import Studio
+from shortdrama_pipeline.services.opening import open_studio
 from shortdrama_pipeline.services.stage_planning import plan_stage
 from shortdrama_pipeline.services.wallets import top_up
-from shortdrama_pipeline.settings import Settings
+from shortdrama_pipeline.settings import Settings, load
 from shortdrama_pipeline.stages.visual_assets import SIDE
 from shortdrama_pipeline.store import schema, server
+from tests.dagster_.living import Living
 from tests.fake_vendor import FakeVendor
 from tests.stages_ import flow
 
 PERSON = "person:lin"
+KINDS = ("text", "image", "video", "speech")
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 BINDING = """
 [[binding]]
@@ -118,8 +122,7 @@ def configured(db_url: str, home: Path, vendor: FakeVendor) -> Settings:
     key = home / "rehearsal" / "key"
     key.parent.mkdir(mode=0o700)
     key.write_text("rehearsal-key-of-tests")
-    kinds = ("text", "image", "video", "speech")
-    bindings = "".join(BINDING.format(kind=kind, url=vendor.base_url, key=key) for kind in kinds)
+    bindings = "".join(BINDING.format(kind=kind, url=vendor.base_url, key=key) for kind in KINDS)
     (home / "shortdrama.toml").write_text(f'[database]\nurl = "{db_url}"\n{bindings}')
     return read_settings(str(home))
 
@@ -138,3 +141,39 @@ def world(configured: Settings, vendor: FakeVendor, instance: dg.DagsterInstance
     top_up(studio, Money(1_000_000_000, "CNY"), key="test", actor=PERSON)
     yield World(studio, vendor, build_definitions(configured), instance)
     close_opened()
+
+
+@pytest.fixture(scope="module")
+def living(
+    pg_server: server.Server, template_db: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Living]:
+    """A studio at work; ended by Ctrl-C, leaving nobody behind."""
+    home = tmp_path_factory.mktemp("home")
+    home.chmod(0o700)
+    facts, dagster = new_id("facts"), new_id("dagster")
+    main = sa.create_engine(pg_server.url("postgres"), poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
+    with main.connect() as connection:
+        connection.execute(sa.text(f"create database {facts} template {template_db}"))
+        connection.execute(sa.text(f"create database {dagster}"))
+    with FakeVendor().serving() as vendor:
+        vendor.as_asked = True
+        key = home / "rehearsal" / "key"
+        key.parent.mkdir(mode=0o700)
+        key.write_text("rehearsal-key-of-tests")
+        bindings = "".join(BINDING.format(kind=kind, url=vendor.base_url, key=key) for kind in KINDS)
+        (home / "shortdrama.toml").write_text(
+            f'[database]\nurl = "{pg_server.url(facts)}"\n{bindings}'
+            f'[dagster]\nurl = "{pg_server.url(dagster, driver="psycopg2")}"\n'
+        )
+        studio = open_studio(load(home, None, environment={}))
+        top_up(studio, Money(1_000_000_000, "CNY"), key="test", actor=PERSON)
+        at_work = Living(studio, vendor, sa.create_engine(pg_server.url(dagster), poolclass=sa.NullPool))
+        try:
+            at_work.start()
+            yield at_work
+        finally:
+            at_work.stop()
+            studio.db.close()
+    with main.connect() as connection:
+        for name in (facts, dagster):
+            connection.execute(sa.text(f"drop database {name} with (force)"))
