@@ -38,7 +38,7 @@ chaos: setup ## real processes killed and PostgreSQL restarted while 2,000 items
 	@$(BIN)/python -m tests.chaos
 
 dagster-faults: setup ## backfills, retries and a lost database under the real daemon
-	@$(BIN)/python -m pytest -q -x tests/dagster_/faults_with_daemon.py
+	@$(BIN)/python -m pytest -q -x tests/dagster_/faults_with_daemon.py tests/dagster_/test_killed_ticks.py
 
 check: setup ## format, lint, types, and the walls between the rooms
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff --quiet . | head -40; exit 1; }
