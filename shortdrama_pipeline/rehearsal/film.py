@@ -296,7 +296,7 @@ def _encode(shooting: Shooting, frames: Iterator[Frame], target: Path, *, outdoo
         sound = ["-c:a", "aac", "-b:a", "96k", "-ac", "1"]
     tags = ["-x264-params", "colorprim=bt709:transfer=bt709:colormatrix=bt709:range=tv"]
     # A constant quantiser needs no look at a frame before it is encoded: a third less work for drawings.
-    quality = ["-preset", "ultrafast", "-qp", "19", "-threads", "1", "-g", "24"]
+    quality = ["-preset", "ultrafast", "-qp", "19", "-threads", "1", "-g", "48"]
     video = ["-c:v", "libx264", *quality, *tags]
     command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-nostdin", "-y", *source, *video, *sound]
     command += ["-pix_fmt", "yuv420p", "-movflags", "+faststart", str(target)]

@@ -35,7 +35,6 @@ from shortdrama_pipeline.store.tasks import DueTask
 from shortdrama_pipeline.store.wakeups import FALLBACK_S, Listener
 
 IDLE_LOOK_MS = 100
-BUSY_LOOK_MS = 500  # while something of ours is out, which wakes us when it comes back
 BOOKS_MS = 60_000  # between two looks at the books
 SLOT_PAUSE_MS = 200  # when a channel is full: our own answers wake us, what others free is seen by then
 SENDS_FIRST_S = 0.005  # what has just begun to be sent goes out before the next look competes with it
@@ -194,7 +193,7 @@ class Engine:
                     continue
                 if until_idle and await self._is_idle():
                     return True
-                pause_ms = await self._pause_ms(self._look_ms(until_idle=until_idle))
+                pause_ms = await self._pause_ms(IDLE_LOOK_MS if until_idle else FALLBACK_S * 1000)
             except StaleState as error:  # a deadlock with another worker: nothing was written, look again
                 LOG.warning("engine.look.repeated %s", describe(error))
                 pause_ms = IDLE_LOOK_MS
@@ -209,11 +208,6 @@ class Engine:
                 async with asyncio.timeout(pause_ms / 1000):
                     await shift.work_changed.wait()
         return False
-
-    def _look_ms(self, *, until_idle: bool) -> int:
-        if not until_idle:
-            return FALLBACK_S * 1000
-        return BUSY_LOOK_MS if self.sending or self.shift.busy or self.poller.size else IDLE_LOOK_MS
 
     async def _pause_ms(self, most: int) -> int:
         """Until something queued becomes due, or a channel that was full may be asked again."""

@@ -21,8 +21,6 @@ from shortdrama_pipeline.store.database import Database
 
 REHEARSAL_KINDS = ("text", "image", "video", "speech")
 REHEARSAL_MODEL = "animatic-1"
-IN_FLIGHT_MAX = 16
-FILMS_MAX = 64  # they queue at the provider: no request waits for one to be made
 ORPHAN_S = 24 * 3600  # no writer is at one file for as long
 
 
@@ -106,7 +104,7 @@ def _rehearsal_bindings(home: Path) -> dict[str, Binding]:
             egress=(),
             allow_private=True,
             requests_per_minute=6000,
-            in_flight_max=FILMS_MAX if kind == "video" else IN_FLIGHT_MAX,
+            in_flight_max=16,
         )
         for kind in REHEARSAL_KINDS
     }
