@@ -18,6 +18,7 @@ import sqlalchemy as sa
 
 from shortdrama_pipeline.errors import Outside, SafeModeOn, StaleState
 from shortdrama_pipeline.providers.credentials import read_credential
+from shortdrama_pipeline.rules.times import rfc3339
 from shortdrama_pipeline.services import safety
 from shortdrama_pipeline.services.context import Studio
 from shortdrama_pipeline.services.deadlines import pass_deadlines
@@ -309,10 +310,7 @@ class Engine:
             await asyncio.sleep(self._pace.heartbeat_ms / 1000)
             try:
                 self.poller.drop(await self.shift.beat())
-            except (
-                Outside,
-                StaleState,
-            ) as error:  # leases run out by themselves; nothing is sent without one
+            except (Outside, StaleState) as error:  # leases run out; nothing is sent without one
                 LOG.error("engine.heartbeat.failed %s", describe(error))
 
     async def _scan(self) -> None:
@@ -414,7 +412,7 @@ def _spare(due: list[DueTask], resting: Sequence[OpenBreaker]) -> tuple[list[Due
             if channel_id in may_try:
                 may_try[channel_id] = 0
             continue
-        until = open_now[channel_id].try_at.isoformat()
+        until = rfc3339(open_now[channel_id].try_at)
         held.append(NotNow(each.task.task_id, Reason("breakerOpen", "notSent", {"until": until}).to_json()))
     return going, held
 

@@ -191,7 +191,13 @@ class Poller:
             return None, dict.fromkeys(ids, QueryFailed("credentialMissing", auth=True))
         except ChannelLost:
             return None, dict.fromkeys(ids, Unrecognised("channelUnresolvable"))
-        call = route.adapter.build_query(route.binding, [dict(each.checkpoint) for each in group])
+        try:
+            call = route.adapter.build_query(route.binding, [dict(each.checkpoint) for each in group])
+        except (KeyError, TypeError, ValueError) as error:
+            if len(group) > 1:
+                raise
+            LOG.error("engine.checkpoint.broken %s %s", group[0].work.task_id, describe(error))
+            return None, dict.fromkeys(ids, Unrecognised("checkpointBroken"))  # P-10.8: nothing is guessed
         async with self._slots:
             answer = await shift.queries.ask(route.binding, call, secret=route.credential.secret)
         reach(Point.POLL_ANSWERED)
@@ -223,7 +229,7 @@ class Poller:
             case ResultExpired():
                 await self._reconcile(waiting, QueryCase.RESULT_EXPIRED, "providerFinished")
             case Unrecognised(word=word):
-                code = "channelUnresolvable" if route is None else QueryCase.UNRECOGNISED_STATUS
+                code = word if route is None else QueryCase.UNRECOGNISED_STATUS
                 await self._reconcile(waiting, code, "accepted", word=word)
             case QueryFailed():
                 await self._query_failed(waiting, outcome)
@@ -408,6 +414,8 @@ def _channel_key(waiting: Waiting) -> tuple[str, ...]:
 
 
 def _alert_kind(code: str) -> str:
-    return {"channelUnresolvable": "channel_unresolvable", "unrecognisedStatus": "unrecognised_status"}.get(
-        code, "waiting_needs_person"
-    )
+    return {
+        "channelUnresolvable": "channel_unresolvable",
+        "checkpointBroken": "checkpoint_broken",
+        "unrecognisedStatus": "unrecognised_status",
+    }.get(code, "waiting_needs_person")

@@ -32,6 +32,7 @@ from shortdrama_pipeline.rules.matching import (
 from shortdrama_pipeline.rules.polling import look_again_ms
 from shortdrama_pipeline.rules.states import AttemptState, TaskState
 from shortdrama_pipeline.rules.tasks import FactsMissing, FailureProven, JobAccepted, ResultKnown
+from shortdrama_pipeline.rules.times import rfc3339
 from shortdrama_pipeline.services import ingesting, receipts
 from shortdrama_pipeline.services.polling import Poller
 from shortdrama_pipeline.services.receipts import Receipt
@@ -198,7 +199,7 @@ def _shown(job: ListedJob) -> dict[str, Any]:
     """A candidate as a person compares it; the vendor's words cut and redacted."""
     return {
         "external_id": redact(job.external_id)[:120],
-        "created_at": job.created_at.isoformat(),
+        "created_at": rfc3339(job.created_at),
         "model": None if job.model is None else redact(job.model)[:80],
         "seed": job.seed,
         "client_reference": None if job.client_reference is None else redact(job.client_reference)[:80],

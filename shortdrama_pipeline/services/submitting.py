@@ -7,7 +7,6 @@ vendor answered is stored before anything uses it.
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
@@ -273,13 +272,12 @@ async def fence_and_check(shift: Shift, ready: Sequence[Ready]) -> list[tuple[Re
 async def _not_fenced(shift: Shift, failed: Sequence[tuple[Ready, BaseException]], *, any_won: bool) -> None:
     """A fence that failed by itself holds its own Task and is alarmed; those that were won go on.
 
-    Raises the cause when the database is away altogether.
+    Raises the cause when nothing was won and paid work stands still, or the database is away.
     """
     for ready, error in failed:
         if isinstance(error, SafeModeOn):
             shift.fences.drop()
-            raise error
-        if not isinstance(error, Exception) or (not any_won and isinstance(error, Outside)):
+        if not isinstance(error, Exception) or (not any_won and isinstance(error, SafeModeOn | Outside)):
             raise error
         LOG.error("engine.fence.failed %s %s", ready.task.task_id, describe(error))
         shift.count.errors += 1
@@ -292,9 +290,11 @@ async def _not_fenced(shift: Shift, failed: Sequence[tuple[Ready, BaseException]
             ready.lease_ms,
             shift.pace.hold_again_ms,
         )
-        with suppress(Outside):  # then the Task is simply due again
+        try:
             await shift.writer.write(NOT_NOW, hold)
             await shift.alarm(alert)
+        except ShortdramaError as second:  # the Task is simply due again; those that were won must be sent
+            LOG.error("engine.hold.failed %s %s", ready.task.task_id, describe(second))
 
 
 def _work(ready: Ready, token: int) -> Work:

@@ -132,7 +132,9 @@ class OneBadQuery(QuickAdapter):
         return super().build_query(binding, checkpoints)
 
 
-def test_a_job_whose_query_stumbles_is_let_go_and_its_neighbours_arrive(shop: Shop) -> None:
+def test_a_checkpoint_that_no_query_can_be_made_of_waits_for_a_person_and_its_neighbours_arrive(
+    shop: Shop,
+) -> None:
     ids = shop.order(*[VIDEO] * 4)
     shop.vendor.polls_until_done = 3
     adapter = OneBadQuery()
@@ -143,12 +145,12 @@ def test_a_job_whose_query_stumbles_is_let_go_and_its_neighbours_arrive(shop: Sh
             adapter.bad = next(iter(shop.vendor.jobs.values())).external_id
 
     shop.vendor.on_post.append(choose)
-    report = shop.drain(seconds_max=15)
+    shop.drain()
     states = [shop.states(each)[0] for each in ids]
-    assert sorted(states) == ["succeeded", "succeeded", "succeeded", "waitingProvider"]
-    assert report.errors >= 1
-    bad = ids[states.index("waitingProvider")]
-    assert open_alerts(shop, bad) == ["engine_error"]
+    assert sorted(states) == ["needsReconciliation", "succeeded", "succeeded", "succeeded"]
+    bad = ids[states.index("needsReconciliation")]
+    assert shop.task(bad)["reason"]["code"] == "checkpointBroken"
+    assert open_alerts(shop, bad) == ["checkpoint_broken"]
 
 
 def test_a_result_of_a_channel_that_is_gone_waits_for_a_person(shop: Shop) -> None:

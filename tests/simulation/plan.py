@@ -102,6 +102,8 @@ class _Drawing:
         random = self._random
         action = random.choice(("kill", "kill", "kill", "pause", "fail"))
         nth = random.choice((1, 1, 1, 1, 2, 3))
+        if point in _RARE:
+            nth = 1
         more = random.choice((3_000, 16_000, 25_000, 60_000)) if action == "pause" else 0
         self.add("crash", nth, f"{point} {action}", more)
         for entry in _LEADS.get(point, ()):
@@ -164,6 +166,7 @@ _CIRCUMSTANCES = (
 )  # fmt: skip
 _SILENCE = (Entry("create", 1, "dropped"),)
 _LATE = (Entry("order", 1, "hurried job", 1), Entry("create", 1, "endless"))
+_RARE = frozenset({Point.LATE_RESULT_BEFORE_COMMIT, Point.LATE_RESULT_COMMITTED})  # hardly ever reached twice
 _LEADS: dict[Point, tuple[Entry, ...]] = {
     Point.LOOKUP_ANSWERED: _SILENCE,
     Point.RECEIPT_WRITTEN: (Entry("away-post", 1, "", 4_000),),

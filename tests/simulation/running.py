@@ -178,7 +178,7 @@ def why_void(tally: Tally) -> list[str]:
     found += [
         f"{each} fired in {tally.fired.get(each, 0)} of {n} schedules"
         for each in POINTS
-        if tally.fired.get(each, 0) * 75 < n
+        if tally.fired.get(each, 0) * 50 < n
     ]
     return found
 
